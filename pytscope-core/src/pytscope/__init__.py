@@ -1,0 +1,1 @@
+"""pytscope: one aligned per-step timeline of a training run, and what to change."""

@@ -1,0 +1,1 @@
+"""Frozen values that flow between the stages. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""The plugin host: declared objects, hooks, discovery, the guard and the registry."""
