@@ -1,0 +1,1 @@
+"""Recording: everything that runs inside the training process. Standard library only."""

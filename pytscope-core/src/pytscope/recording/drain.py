@@ -1,0 +1,348 @@
+"""From the event list to records: cut into steps, group by shape, pack.
+
+Runs in the writer thread, on prefixes of the list that the training thread
+goes on appending to.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from pytscope.recording.columns import Pattern, record, steps_record
+from pytscope.recording.keys import DROPPED, END, FINISH, START, is_value
+from pytscope.recording.plain import plain
+from pytscope.recording.plans import late_values, training_goes_on
+from pytscope.recording.prefix import settled, step_ends
+from pytscope.recording.scalars import log_values, resolved
+from pytscope.recording.shapes import Shapes, Step
+from pytscope.recording.tile import Segments, Tiling, first_training, sum_segments
+
+MAX_PHASES = 256
+MAX_SCALARS = 1024
+MAX_NAME = 200
+MAX_PATTERNS = 256
+LONG_STEP = 4096
+"""Keys of one step above which it is tiled by itself and summed by phase."""
+OPEN_SEGMENTS = 64
+"""Segments an `open` record keeps in order; beyond, they are summed by phase."""
+
+
+class Drain:
+    """What is known between two drains: open blocks, step number, last stamp.
+
+    Args:
+        start_ns: The attempt's first stamp.
+        first_step: Number of the first step.
+
+    Attributes:
+        at: The last stamp that is accounted for.
+        step: Number of the next step.
+        started: Whether startup is over.
+        stamps: Entries taken so far.
+        dropped: Steps dropped so far.
+    """
+
+    def __init__(self, start_ns: int, first_step: int) -> None:
+        self.start_ns = start_ns
+        self.at = start_ns
+        self.step = first_step
+        self.started = False
+        self.stamps = 0
+        self.dropped = 0
+        self._first_step = first_step
+        self._blocks: tuple[str, ...] = ()
+        self._open: Tiling | None = None
+        self._open_values: list[tuple[object, Any]] = []
+        self._open_begun = False
+        self._ends: list[int] = []
+        self._names: dict[str, dict[str, str]] = {"phase": {}, "scalar": {}}
+        self._limits: set[str] = set()
+        self._out: list[bytes] = []
+        self._shapes = Shapes(self._phase, self._scalar)
+
+    # --- records -----------------------------------------------------------
+
+    def event(self, kind: str, at: int, **values: Any) -> None:
+        """Write an event; it comes out with the next records."""
+        self._out.append(record({"b": "event", "kind": kind, "t": at - self.start_ns, **values}))
+
+    def add(self, line: bytes) -> None:
+        """Write a record made elsewhere."""
+        self._out.append(line)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Blocks open at the last step end."""
+        return self._blocks
+
+    @property
+    def taken_steps(self) -> int:
+        """Steps of the last prefix taken."""
+        return len(self._ends)
+
+    @property
+    def steps(self) -> int:
+        """Steps recorded so far."""
+        return self.step - self._first_step - self.dropped
+
+    def records(self) -> list[bytes]:
+        """What has been made since the last call."""
+        out, self._out = self._out, []
+        return out
+
+    def _phase(self, name: str) -> str:
+        return self._known("phase", name, MAX_PHASES) or "other"
+
+    def _scalar(self, name: str) -> str | None:
+        return self._known("scalar", name, MAX_SCALARS)
+
+    def _known(self, kind: str, name: str, most: int) -> str | None:
+        names = self._names[kind]
+        known = names.get(name)
+        if known is None and len(names) < most:
+            known = names[name] = str(name)[:MAX_NAME]
+        elif known is None and kind not in self._limits:
+            self._limits.add(kind)
+            self.event("limit", self.at, what=f"{kind} names", limit=most)
+        return known
+
+    # --- steps -------------------------------------------------------------
+
+    def take(self, events: list[Any]) -> None:
+        """Turn a prefix that ends with a step end and its values into records."""
+        self.stamps += len(events) // 2
+        keys, values = settled(events[::2]), events[1::2]
+        if keys[0] is DROPPED:
+            self._skip(*values[0])
+            keys, values = keys[1:], values[1:]
+        if keys and not self.started:
+            keys, values = self._startup(keys, values)
+        if keys and not self._uniform(keys, values):
+            self._mixed(keys, values)
+
+    def _skip(self, steps: int, end: int, blocks: tuple[str, ...]) -> None:
+        if not self.started:
+            self._leave_startup(())
+        self.event("dropped", end, step=self.step, steps=steps)
+        self.step += steps
+        self.dropped += steps
+        self.at, self._blocks, self._open = end, blocks, None
+
+    def _startup(self, keys: list[Any], values: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Cut startup off, if it ends here; what is left belongs to the first step."""
+        depth = len(self._open.blocks) if self._open else 0
+        cut = first_training(keys, depth)
+        if cut is None:
+            return keys, values
+        if keys[cut] is END:  # nothing told where training began: no startup
+            self._leave_startup(())
+            return keys, values
+        tiling = self._fed(keys[:cut], values[:cut])
+        tiling.feed(START, values[cut])
+        self._leave_startup(tiling.segments())
+        pairs = zip(keys[:cut], values[:cut], strict=True)
+        self._log_late([(k, resolved(v)) for k, v in pairs if is_value(k)])
+        self._blocks, self.at, self._open = tiling.blocks, values[cut], None
+        return keys[cut:], values[cut:]
+
+    def _leave_startup(self, segments: Segments) -> None:
+        named = sum_named(segments, self._phase)
+        self.event("startup", self.at + sum(ns for _, ns in named), segments=named)
+        self.started = True
+
+    def _fed(self, keys: list[Any], values: list[Any]) -> Tiling:
+        tiling = self._open or Tiling(self._blocks, self.at)
+        for key, value in zip(keys, values, strict=True):
+            if not is_value(key):
+                tiling.feed(key, value)
+        return tiling
+
+    def _uniform(self, keys: list[Any], values: list[Any]) -> bool:
+        """Pack steps that all have the shape of the first; tell whether they had."""
+        if self._open is not None or END not in keys:
+            return False
+        size = keys.index(END) + 1
+        while size < len(keys) and is_value(keys[size]):
+            size += 1
+        steps, rest = divmod(len(keys), size)
+        if rest or size > LONG_STEP or keys != keys[:size] * steps:
+            return False
+        shape = tuple(keys[:size])
+        plan = self._shapes.plan(self._blocks, shape)
+        if plan.late or plan.blocks != self._blocks:
+            return False
+        columns = [values[i::size] for i in range(size)]
+        ends = columns[plan.stamps[-1]]
+        pattern = self._shapes.pattern(plan, shape, columns, [self.at, *ends[:-1]])
+        if pattern is None:
+            return False
+        self._write(bytes(steps), [pattern], ends[-1])
+        self._ends = ends
+        return True
+
+    def _mixed(self, keys: list[Any], values: list[Any]) -> None:
+        """Pack steps of several shapes."""
+        groups: dict[tuple[object, ...], int] = {}
+        rows: list[list[Step]] = []
+        which = bytearray()
+        steps = self._cut(keys, values)
+        for step in steps:
+            sign = step.signature()
+            if sign not in groups and len(rows) == MAX_PATTERNS:
+                self._write_groups(which, rows)
+                groups, rows, which = {}, [], bytearray()
+            place = groups.setdefault(sign, len(rows))
+            if place == len(rows):
+                rows.append([])
+            rows[place].append(step)
+            which.append(place)
+        self._write_groups(which, rows)
+        self._ends = [step.end for step in steps]
+
+    def _write_groups(self, which: bytearray, rows: list[list[Step]]) -> None:
+        patterns = [self._shapes.group(steps) for steps in rows]
+        self._write(bytes(which), patterns, max(steps[-1].end for steps in rows))
+
+    def _write(self, which: bytes, patterns: list[Pattern], end: int) -> None:
+        self._out.append(steps_record(self.step, self.at - self.start_ns, which, patterns))
+        self.step += len(which)
+        self.at = end
+
+    def _cut(self, keys: list[Any], values: list[Any]) -> list[Step]:
+        """Cut a prefix into steps; values logged late move to the step before."""
+        steps: list[Step] = []
+        start, at = 0, self.at
+        for end, stop in step_ends(keys):
+            step = self._step(at, values[end], tuple(keys[start:stop]), values[start:stop])
+            self._settle(step, steps)
+            steps.append(step)
+            start, at = stop, step.end
+        return steps
+
+    def _step(self, at: int, end: int, keys: tuple[object, ...], values: list[Any]) -> Step:
+        values = [resolved(v) if is_value(k) else v for k, v in zip(keys, values, strict=True)]
+        entry = self._blocks
+        if self._open is None and len(keys) <= LONG_STEP:
+            plan = self._shapes.plan(entry, keys)
+            self._blocks = plan.blocks
+            return Step(at, end, keys, values, plan=plan)
+        tiling = self._fed(list(keys), values)
+        kept = [(k, v) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        late = 0 if self._open_begun else len(late_values(entry, keys))
+        self._log_late(kept[:late])
+        logged = self._open_values + kept[late:]
+        self._blocks = tiling.blocks
+        self._open, self._open_values, self._open_begun = None, [], False
+        return Step(at, end, tuple(k for k, _ in logged), [v for _, v in logged], tiling=tiling)
+
+    def _settle(self, step: Step, before: list[Step]) -> None:
+        if step.plan is None or not step.plan.late:
+            return
+        late = [(step.keys[i], step.values[i]) for i in step.plan.late]
+        keep = [i for i in range(len(step.keys)) if i not in step.plan.late]
+        entry = step.plan.entry
+        step.keys = tuple(step.keys[i] for i in keep)
+        step.values = [step.values[i] for i in keep]
+        step.plan = self._shapes.plan(entry, step.keys)
+        if not before:
+            self._log_late(late)
+            return
+        last = before[-1]
+        last.keys += tuple(key for key, _ in late)
+        last.values += [value for _, value in late]
+        if last.plan is not None:
+            last.plan = self._shapes.plan(last.plan.entry, last.keys)
+
+    def _log_late(self, pairs: list[tuple[object, Any]]) -> None:
+        """Write values that belong to a step already packed, or to the run."""
+        values = log_values(pairs)
+        if values:
+            self.event("log", self.at, step=self._last_step(), values=plain(values))
+
+    def _last_step(self) -> int | None:
+        return self.step - 1 if self.step > self._first_step else None
+
+    def log_from_thread(self, at: int, values: dict[str, Any]) -> None:
+        """Write values logged by another thread, for the last step completed by then."""
+        back = len(self._ends) - bisect_right(self._ends, at)
+        step = self.step - 1 - back
+        kept = step if step >= self._first_step else None
+        self.event("log", at, step=kept, values=plain(resolved(values)))
+
+    # --- the open step -----------------------------------------------------
+
+    def absorb(self, events: list[Any]) -> None:
+        """Fold the stamps of a step that is still open into sums, to bound memory."""
+        self.stamps += len(events) // 2
+        keys, values = settled(events[::2]), events[1::2]
+        if not self.started:
+            keys, values = self._startup(keys, values)
+        pairs = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        began = training_goes_on(self._open.blocks if self._open else self._blocks, tuple(keys))
+        late = 0
+        if not self._open_begun:
+            late = len(pairs) if began is None else sum(map(is_value, keys[:began]))
+        self._log_late(pairs[:late])
+        self._open_values += pairs[late:]
+        self._open_begun = self._open_begun or began is not None
+        self._open = self._fed(keys, values)
+        self._open.compact()
+
+    def open_record(self, events: list[Any], now: int) -> bytes:
+        """Where the run is inside its open step, as an `open` record.
+
+        Args:
+            events: The events since the last step end; not consumed.
+            now: The stamp to extend the last segment to.
+        """
+        tiling = self._peek(events, now)
+        segments = sum_named(tiling.segments(), self._phase)
+        return record(
+            {
+                "b": "open",
+                "t": now - self.start_ns,
+                "step": self.step,
+                "blocks": [self._phase(name) for name in tiling.blocks],
+                "segments": segments,
+            }
+        )
+
+    def _peek(self, events: list[Any], now: int) -> Tiling:
+        tiling = copy.deepcopy(self._open) if self._open else Tiling(self._blocks, self.at)
+        for key, value in zip(settled(events[::2]), events[1::2], strict=True):
+            if not is_value(key):
+                tiling.feed(key, value)
+        tiling.feed(FINISH, now)
+        return tiling
+
+    def finish(self, events: list[Any], now: int) -> list[tuple[str, int]]:
+        """Account for what follows the last step end; returns the shutdown segments."""
+        self.stamps += len(events) // 2
+        keys, values = settled(events[::2]), events[1::2]
+        if keys and not self.started:
+            keys, values = self._startup(keys, values)
+        pairs = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        began = training_goes_on(self._blocks, tuple(keys))
+        late = len(pairs) if began is None else sum(map(is_value, keys[:began]))
+        self._log_late(pairs[:late])
+        rest = log_values(self._open_values + pairs[late:])
+        if rest:
+            self.event("log", now, step=None, values=plain(rest))
+        tiling = self._fed(keys, values)
+        tiling.feed(FINISH, now)
+        segments = tiling.segments()
+        self._open = None
+        if not self.started:
+            self._leave_startup(segments)
+            segments = ()
+        self.at = now
+        return sum_named(segments, self._phase)
+
+
+def sum_named(segments: Segments, named: Callable[[str], str]) -> list[tuple[str, int]]:
+    """Segments under their names on disk; too many are summed by phase."""
+    renamed = tuple((named(name), ns) for name, ns in segments)
+    return list(renamed if len(renamed) <= OPEN_SEGMENTS else sum_segments(renamed))

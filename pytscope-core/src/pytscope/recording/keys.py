@@ -1,0 +1,79 @@
+"""Keys of the recorder's flat event list, whose values are clock stamps or logged values.
+
+A plain string is a `mark` of that phase; everything else is one of the objects
+below, compared by identity.
+"""
+
+from __future__ import annotations
+
+
+class Key:
+    """A marker in the event list."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Open(Key):
+    """Opens a block of the named phase."""
+
+    __slots__ = ()
+
+
+class Sample(Key):
+    """A collector's sample; the value is a tuple as long as `columns`.
+
+    Attributes:
+        kind: Column kind, `b` bytes or `s` scalar or `i` integer.
+        columns: Names of the values.
+    """
+
+    __slots__ = ("columns", "kind")
+
+    def __init__(self, kind: str, columns: tuple[str, ...]) -> None:
+        super().__init__("sample")
+        self.kind = kind
+        self.columns = columns
+
+
+START = Key("start")
+"""The attempt begins."""
+BEGIN = Key("begin")
+"""A step, or a micro-batch of it, begins."""
+END = Key("end")
+"""An optimizer step ends."""
+MICRO = Key("micro")
+"""A micro-batch ends, the step goes on."""
+CLOSE = Key("close")
+"""The innermost block ends."""
+EXHAUSTED = Key("exhausted")
+"""A data block ends whose fetch found nothing more."""
+FAIL = Key("fail")
+"""An exception left the step, which stays open."""
+CLOSED = Key("closed")
+"""The iterator of `steps()` was closed in mid-step: a step end, unless `FAIL` follows."""
+LOG = Key("log")
+"""Logged values, as a tuple in the order of `LOG_NAMES`; None is absent."""
+EXTRA = Key("extra")
+"""Logged values under other names, as a dict."""
+FINISH = Key("finish")
+"""The attempt ends."""
+DROPPED = Key("dropped")
+"""Steps dropped on a stalled disk: (steps, end of the last one, open blocks)."""
+
+LOG_NAMES = ("loss", "grad_norm", "lr", "tokens", "samples")
+
+
+def is_value(key: object) -> bool:
+    """Whether the key's value is not a clock stamp."""
+    return key is LOG or key is EXTRA or type(key) is Sample
+
+
+def is_close(key: object) -> bool:
+    """Whether the key ends a block."""
+    return key is CLOSE or key is EXHAUSTED

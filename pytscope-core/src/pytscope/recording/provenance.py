@@ -1,0 +1,172 @@
+"""What a run was made of: interpreter, host, command line, code, packages, seeds.
+
+Every probe stands alone: one that fails leaves its error's name, and nothing
+here touches a random number generator, the git index or the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import random
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+GIT_TIMEOUT_S = 2.0
+MAX_VALUE = 1000
+MASK = "***"
+_KEPT = frozenset(
+    """
+    CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_LAUNCH_BLOCKING CUBLAS_WORKSPACE_CONFIG
+    HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HOSTNAME CONDA_DEFAULT_ENV VIRTUAL_ENV
+    RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK MASTER_ADDR MASTER_PORT
+    PYTHONHASHSEED PYTHONOPTIMIZE PYTHONDONTWRITEBYTECODE TOKENIZERS_PARALLELISM
+    OMP_NUM_THREADS OMP_PROC_BIND OMP_PLACES MKL_NUM_THREADS OPENBLAS_NUM_THREADS
+    NUMEXPR_NUM_THREADS MALLOC_CONF LD_PRELOAD
+    """.split()  # noqa: SIM905  # forty names read better without quotes
+)
+_KEPT_PREFIXES = (
+    "NCCL_", "GLOO_", "TORCH_", "TORCHELASTIC_", "TORCHINDUCTOR_", "TORCHDYNAMO_", "PYTORCH_",
+    "SLURM_JOB", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_NODE", "SLURM_RESTART", "KMP_", "XLA_",
+    "NVIDIA_TF32", "ACCELERATE_", "FSDP_", "DEEPSPEED_",
+)  # fmt: skip
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|AUTH|CREDENTIAL|COOKIE|SESSION", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
+    """What costs nothing to read: interpreter, platform, host, command line, variables.
+
+    Args:
+        environ: The environment; only an allow-list of it is kept, and never
+            a name that looks like a secret.
+        argv: The command line; values that look like secrets are masked.
+    """
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+        "platform": _probe(platform.platform),
+        "host": _probe(socket.gethostname),
+        "cpus": os.cpu_count(),
+        "pid": os.getpid(),
+        "cwd": _probe(lambda: str(Path.cwd())),
+        "argv": masked_argv(argv),
+        "env": allowed_environment(environ),
+    }
+
+
+def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that bear on a training run, by an allow-list of names."""
+    return {
+        name: _LOGIN.sub(f"{MASK}@", value[:MAX_VALUE])
+        for name, value in sorted(environ.items())
+        if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and not _SECRET.search(name)
+    }
+
+
+def masked_argv(argv: Sequence[str]) -> list[str]:
+    """The command line with the values of secret-looking options masked."""
+    out: list[str] = []
+    hide = False
+    for word in map(str, argv):
+        name, equals, _ = word.partition("=")
+        is_secret = bool(_SECRET.search(name)) and word.startswith("-")
+        if hide and not word.startswith("-"):
+            out.append(MASK)
+        elif is_secret and equals:
+            out.append(f"{name}={MASK}")
+        else:
+            out.append(_LOGIN.sub(f"{MASK}@", word[:MAX_VALUE]))
+        hide = is_secret and not equals
+    return out
+
+
+def seeds() -> dict[str, Any]:
+    """Fingerprints of the random states at the start, none of them advanced."""
+    found: dict[str, Any] = {
+        "python": _probe(lambda: _sha256(repr(random.getstate()))),
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED"),
+    }
+    numpy_random = getattr(sys.modules.get("numpy"), "random", None)
+    if numpy_random is not None:
+        found["numpy"] = _probe(lambda: _sha256(repr(numpy_random.get_state())))
+    return found
+
+
+def slow(cwd: Path) -> dict[str, Any]:
+    """What takes a moment: the code's version and the installed packages.
+
+    Args:
+        cwd: Folder whose repository is the run's code.
+    """
+    return {"git": git(cwd), "packages": _probe(_packages)}
+
+
+def git(cwd: Path) -> dict[str, Any]:
+    """Commit, branch, and whether and how the working tree differs from it.
+
+    Returns:
+        `sha branch dirty diff_sha256`; each None with a `reason` when git
+        cannot tell. The hash covers the diff of tracked files against `HEAD`
+        and the names of untracked ones.
+    """
+    unknown = {"sha": None, "branch": None, "dirty": None, "diff_sha256": None}
+    try:
+        sha = _git(cwd, "rev-parse", "HEAD").decode().strip()
+        branch = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD").decode().strip()
+        diff = _git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD")
+        untracked = _git(cwd, "ls-files", "--others", "--exclude-standard", "-z")
+    except FileNotFoundError:
+        return {**unknown, "reason": "git is not installed"}
+    except subprocess.TimeoutExpired:
+        return {**unknown, "reason": f"git took longer than {GIT_TIMEOUT_S:g} s"}
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        return {**unknown, "reason": said[0][:200] if said else "git failed"}
+    except OSError as error:
+        return {**unknown, "reason": f"git did not run: {error.strerror}"}
+    dirty = bool(diff or untracked)
+    digest = hashlib.sha256(diff + b"\0" + untracked).hexdigest() if dirty else None
+    return {"sha": sha, "branch": branch, "dirty": dirty, "diff_sha256": digest}
+
+
+def _git(cwd: Path, *arguments: str) -> bytes:
+    done = subprocess.run(  # noqa: S603  # fixed arguments, no shell
+        ["git", "--no-optional-locks", *arguments],  # noqa: S607  # the user's own git
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=GIT_TIMEOUT_S,
+        check=True,
+        env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+    )
+    return done.stdout
+
+
+def _packages() -> dict[str, str]:
+    from importlib.metadata import distributions
+
+    found: dict[str, str] = {}
+    for distribution in distributions():
+        name = distribution.metadata["Name"]
+        if name and name not in found:  # the first on the path is the one imported
+            found[name] = distribution.version
+    return dict(sorted(found.items()))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _probe(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except Exception as error:  # noqa: BLE001  # provenance is never worth a training run
+        return {"error": type(error).__name__}

@@ -1,0 +1,89 @@
+"""Logged values: what may be logged, and when it becomes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pytscope.recording.columns import INT64
+from pytscope.recording.keys import LOG, LOG_NAMES, Sample
+
+PLAIN = frozenset((float, int, type(None)))
+
+
+def scalar(value: Any, warn: Callable[[str], object]) -> Any:
+    """A logged value as a float or an int, or a device scalar to be read later.
+
+    Values on an accelerator are copied on its stream, not waited for. What is
+    no single number is dropped with a warning.
+
+    Args:
+        value: A number, a 0-d or one-element tensor or array.
+        warn: Called with a sentence when the value cannot be kept.
+
+    Returns:
+        A float, an int that fits 64 bits, a detached device scalar, or None.
+    """
+    if isinstance(value, int):
+        return _bounded(int(value), warn)
+    if isinstance(value, float):
+        return float(value)
+    try:
+        size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 1)
+        if size != 1:
+            warn(f"a logged value has {size} elements; only single numbers are kept")
+            return None
+        device = getattr(value, "device", None)
+        if getattr(device, "type", "cpu") != "cpu":
+            return value.detach().clone()
+        number = value.item() if hasattr(value, "item") else float(value)
+    except (TypeError, ValueError, RuntimeError, AttributeError, OverflowError):
+        warn(f"a logged value of type {type(value).__name__} is no number; it is left out")
+        return None
+    if isinstance(number, int):
+        return _bounded(int(number), warn)
+    if isinstance(number, float):
+        return float(number)
+    warn(f"a logged value of type {type(value).__name__} is no real number; it is left out")
+    return None
+
+
+def _bounded(value: int, warn: Callable[[str], object]) -> int | None:
+    if INT64[0] <= value <= INT64[1]:
+        return value
+    warn("a logged integer does not fit 64 bits; it is left out")
+    return None
+
+
+def resolved(value: Any) -> Any:
+    """A value of the event list with its device scalars read; unreadable ones are None.
+
+    Args:
+        value: The tuple of a `LOG`, the dict of an `EXTRA` or a sample's tuple.
+    """
+    if isinstance(value, dict):
+        return {k: _read(v) for k, v in value.items()}
+    return tuple(_read(v) for v in value)
+
+
+def _read(value: Any) -> Any:
+    if type(value) in PLAIN:
+        return value
+    try:
+        return value.item()
+    except (RuntimeError, ValueError, AttributeError, TypeError):
+        return None
+
+
+def log_values(pairs: Iterable[tuple[object, Any]]) -> dict[str, Any]:
+    """Logged values by name; the last of a name counts."""
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key is LOG:
+            named = dict(zip(LOG_NAMES, value, strict=True))
+        elif isinstance(key, Sample):
+            named = dict(zip(key.columns, value, strict=True))
+        else:
+            named = value
+        values.update((k, v) for k, v in named.items() if v is not None)
+    return values

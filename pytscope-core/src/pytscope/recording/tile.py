@@ -1,0 +1,275 @@
+"""The exact meaning of begin, mark, phase and end: stamps tile the wall.
+
+`Tiling` is the one implementation of the rules. `tile()` applies it to real
+stamps; the block writer applies it once per shape of a step, to positions
+instead of stamps, and reuses the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pytscope.recording.keys import (
+    BEGIN,
+    CLOSE,
+    CLOSED,
+    END,
+    EXHAUSTED,
+    FAIL,
+    FINISH,
+    MICRO,
+    START,
+    Key,
+    Open,
+    is_value,
+)
+
+STEP_ENDS = frozenset((END, CLOSED))
+Segments = tuple[tuple[str, int], ...]
+"""Phase and length, in time order."""
+
+
+class _Stretch:
+    """A stretch of wall time, named sooner or later."""
+
+    __slots__ = ("length", "name")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.name = ""
+
+
+class Tiling:
+    """Names the stretches between stamps, from one step end to the next.
+
+    Args:
+        blocks: Names of the blocks open at the start, outermost first.
+        at: The first stamp.
+    """
+
+    __slots__ = (
+        "_at",
+        "_begun",
+        "_blocks",
+        "_failable",
+        "_levels",
+        "_stretches",
+        "failed",
+        "micro",
+    )
+
+    def __init__(self, blocks: tuple[str, ...] = (), at: int = 0) -> None:
+        self._at = at
+        self._stretches: list[_Stretch] = []
+        self._levels: list[list[_Stretch]] = [[] for _ in range(len(blocks) + 1)]
+        self._blocks = list(blocks)
+        self._failable = 0
+        self._begun = False
+        self.micro = 0
+        self.failed = False
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the open blocks, outermost first."""
+        return tuple(self._blocks)
+
+    def feed(self, key: object, at: int) -> None:
+        """Take one stamp: cut the wall at it, then let its key name what it names.
+
+        Args:
+            key: A key of the event list with a stamp for its value.
+            at: The stamp.
+        """
+        if at != self._at:
+            stretch = _Stretch(at - self._at)
+            self._stretches.append(stretch)
+            self._levels[-1].append(stretch)
+            self._at = at
+        if isinstance(key, Open):
+            self._blocks.append(key.name)
+            self._levels.append([])
+        elif key is CLOSE or key is EXHAUSTED:
+            self._close()
+        elif key is BEGIN:
+            self._name_level(self._blocks[-1] if self._blocks else "other")
+            self._failable = len(self._stretches)
+            self._begun = True
+        elif key is MICRO or key in STEP_ENDS:
+            self._end()
+        elif key is FAIL:
+            self._fail()
+        elif not isinstance(key, Key):
+            self._name_level(str(key))
+
+    def _name_level(self, name: str) -> None:
+        level = self._levels[-1]
+        for stretch in level:
+            stretch.name = name
+        level.clear()
+
+    def _close(self) -> None:
+        if self._blocks:
+            self._name_level(self._blocks[-1])
+            self._blocks.pop()
+            self._levels.pop()
+
+    def _seal(self) -> None:
+        for name, level in zip(("other", *self._blocks), self._levels, strict=True):
+            for stretch in level:
+                stretch.name = name
+            level.clear()
+
+    def _end(self) -> None:
+        self._seal()
+        self.micro += self._begun
+        self._begun = False
+        self._failable = len(self._stretches)
+
+    def _fail(self) -> None:
+        self._seal()
+        for stretch in self._stretches[self._failable :]:
+            stretch.name = "failed"
+        self.failed = True
+        self._begun = False
+        self._failable = len(self._stretches)
+
+    def segments(self) -> Segments:
+        """Everything so far, neighbours of one phase joined; seals what is unnamed."""
+        self._seal()
+        joined: list[tuple[str, int]] = []
+        for stretch in self._stretches:
+            if joined and joined[-1][0] == stretch.name:
+                joined[-1] = (stretch.name, joined[-1][1] + stretch.length)
+            else:
+                joined.append((stretch.name, stretch.length))
+        return tuple(joined)
+
+    def compact(self) -> None:
+        """Give up the order inside a very long step; every sum stays exact."""
+        level_of = {id(s): i for i, level in enumerate(self._levels) for s in level}
+        merged: dict[tuple[bool, str, int], _Stretch] = {}
+        for place, stretch in enumerate(self._stretches):
+            level = level_of.get(id(stretch), -1)
+            key = (place >= self._failable, stretch.name, level)
+            if key in merged:
+                merged[key].length += stretch.length
+            else:
+                merged[key] = stretch
+        ordered = sorted(merged.items(), key=lambda item: item[0][0])
+        self._stretches = [stretch for _, stretch in ordered]
+        self._failable = sum(not key[0] for key, _ in ordered)
+        kept = {id(stretch) for stretch in self._stretches}
+        for level_stretches in self._levels:
+            level_stretches[:] = [s for s in level_stretches if id(s) in kept]
+
+
+def sum_segments(segments: Iterable[tuple[str, int]]) -> Segments:
+    """Sum segments by phase, in order of first appearance."""
+    total: dict[str, int] = {}
+    for name, ns in segments:
+        total[name] = total.get(name, 0) + ns
+    return tuple(total.items())
+
+
+def first_training(keys: Sequence[object], blocks: int = 0) -> int | None:
+    """Index of the first top-level data fetch, `BEGIN` or step end.
+
+    Args:
+        keys: Keys of the event list, in order.
+        blocks: Number of blocks open before them.
+    """
+    for i, key in enumerate(keys):
+        if isinstance(key, Open):
+            if not blocks and key.name == "data":
+                return i
+            blocks += 1
+        elif key is CLOSE or key is EXHAUSTED:
+            blocks = max(0, blocks - 1)
+        elif key is BEGIN or key in STEP_ENDS:
+            return i
+    return None
+
+
+class Region:
+    """A region of an attempt's wall: `startup`, a step, or `shutdown`.
+
+    Attributes:
+        name: `startup`, `step` or `shutdown`.
+        step: The step's number, or None.
+        start_ns: Its first stamp.
+        end_ns: Its last stamp.
+        segments: `(phase, ns)` in time order, none of length zero.
+        micro_batches: Micro-batches of a step.
+        failed: Whether a step holds time of a failed try.
+    """
+
+    __slots__ = ("end_ns", "failed", "micro_batches", "name", "segments", "start_ns", "step")
+
+    def __init__(
+        self, name: str, step: int | None, start_ns: int, end_ns: int, tiling: Tiling
+    ) -> None:
+        self.name = name
+        self.step = step
+        self.start_ns = start_ns
+        self.end_ns = end_ns
+        self.segments = tiling.segments()
+        self.micro_batches = max(1, tiling.micro)
+        self.failed = tiling.failed
+
+    @property
+    def wall_ns(self) -> int:
+        """Length of the region; the sum of its segments."""
+        return self.end_ns - self.start_ns
+
+    def __repr__(self) -> str:
+        where = self.name if self.step is None else f"step {self.step}"
+        return f"<{where} {dict(self.segments)}>"
+
+
+def tile(events: Iterable[tuple[object, int]], first_step: int = 0) -> list[Region]:
+    """Tile an attempt's wall.
+
+    1. The wall is from the first stamp to the last. Every stamp cuts it; a
+       segment belongs to the innermost open block.
+    2. A mark names every unnamed segment of its level since the level opened.
+    3. `BEGIN` seals: what its level has unnamed is `other` (or the block's name).
+    4. `CLOSE` names the rest of the block; a block cut by a step end goes on
+       in the next step.
+    5. A step end names the rest `other`; step *i* is (end of *i-1*, end of *i*].
+    6. Startup ends at the first top-level `data` block or `BEGIN`; shutdown
+       is what follows the last step end.
+    7. `FAIL` renames everything since the last `BEGIN` to `failed`.
+
+    Args:
+        events: `(key, stamp)` pairs: keys of `pytscope.recording.keys` and
+            phase names; stamps in integer nanoseconds, not decreasing.
+            Keys without a stamp (logs, samples) are passed over.
+        first_step: Number of the first step.
+
+    Returns:
+        The startup region, one region per step, and, if a step or a fetch
+        came, the shutdown region. Their lengths sum to last minus first stamp.
+    """
+    pairs = [(key, at) for key, at in events if not is_value(key)]
+    if not pairs:
+        return []
+    cut = first_training([key for key, _ in pairs])
+    start, step = pairs[0][1], first_step
+    tiling = Tiling((), start)
+    regions: list[Region] = []
+    for i, (key, at) in enumerate(pairs):
+        if i == cut:
+            if key in STEP_ENDS:  # nothing told where training began: no startup
+                regions.append(Region("startup", None, start, start, Tiling()))
+            else:
+                tiling.feed(START, at)
+                regions.append(Region("startup", None, start, at, tiling))
+                tiling, start = Tiling(tiling.blocks, at), at
+        cancelled = key is CLOSED and i + 1 < len(pairs) and pairs[i + 1][0] is FAIL
+        tiling.feed(FINISH if cancelled else key, at)
+        if key in STEP_ENDS and not cancelled:
+            regions.append(Region("step", step, start, at, tiling))
+            tiling, start, step = Tiling(tiling.blocks, at), at, step + 1
+    name = "shutdown" if regions else "startup"
+    regions.append(Region(name, None, start, pairs[-1][1], tiling))
+    return regions

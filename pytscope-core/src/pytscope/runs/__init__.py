@@ -1,0 +1,1 @@
+"""Reading: runs as columns, and the sources that open them."""
