@@ -12,19 +12,17 @@ from collections.abc import Iterable, Sequence
 from pytscope.recording.keys import (
     BEGIN,
     CLOSE,
-    CLOSED,
     END,
     EXHAUSTED,
     FAIL,
-    FINISH,
     MICRO,
     START,
     Key,
     Open,
     is_value,
 )
+from pytscope.recording.prefix import settled
 
-STEP_ENDS = frozenset((END, CLOSED))
 Segments = tuple[tuple[str, int], ...]
 """Phase and length, in time order."""
 
@@ -94,7 +92,7 @@ class Tiling:
             self._name_level(self._blocks[-1] if self._blocks else "other")
             self._failable = len(self._stretches)
             self._begun = True
-        elif key is MICRO or key in STEP_ENDS:
+        elif key is MICRO or key is END:
             self._end()
         elif key is FAIL:
             self._fail()
@@ -185,7 +183,7 @@ def first_training(keys: Sequence[object], blocks: int = 0) -> int | None:
             blocks += 1
         elif key is CLOSE or key is EXHAUSTED:
             blocks = max(0, blocks - 1)
-        elif key is BEGIN or key in STEP_ENDS:
+        elif key is BEGIN or key is END:
             return i
     return None
 
@@ -250,26 +248,27 @@ def tile(events: Iterable[tuple[object, int]], first_step: int = 0) -> list[Regi
         The startup region, one region per step, and, if a step or a fetch
         came, the shutdown region. Their lengths sum to last minus first stamp.
     """
-    pairs = [(key, at) for key, at in events if not is_value(key)]
-    if not pairs:
+    stamped = [(key, at) for key, at in events if not is_value(key)]
+    if not stamped:
         return []
-    cut = first_training([key for key, _ in pairs])
-    start, step = pairs[0][1], first_step
+    keys = settled([key for key, _ in stamped])
+    stamps = [at for _, at in stamped]
+    cut = first_training(keys)
+    start, step = stamps[0], first_step
     tiling = Tiling((), start)
     regions: list[Region] = []
-    for i, (key, at) in enumerate(pairs):
+    for i, (key, at) in enumerate(zip(keys, stamps, strict=True)):
         if i == cut:
-            if key in STEP_ENDS:  # nothing told where training began: no startup
+            if key is END:  # nothing told where training began: no startup
                 regions.append(Region("startup", None, start, start, Tiling()))
             else:
                 tiling.feed(START, at)
                 regions.append(Region("startup", None, start, at, tiling))
                 tiling, start = Tiling(tiling.blocks, at), at
-        cancelled = key is CLOSED and i + 1 < len(pairs) and pairs[i + 1][0] is FAIL
-        tiling.feed(FINISH if cancelled else key, at)
-        if key in STEP_ENDS and not cancelled:
+        tiling.feed(key, at)
+        if key is END:
             regions.append(Region("step", step, start, at, tiling))
             tiling, start, step = Tiling(tiling.blocks, at), at, step + 1
     name = "shutdown" if regions else "startup"
-    regions.append(Region(name, None, start, pairs[-1][1], tiling))
+    regions.append(Region(name, None, start, stamps[-1], tiling))
     return regions
