@@ -24,7 +24,7 @@ from pytscope.recording.keys import (
     Open,
     is_value,
 )
-from pytscope.recording.prefix import ready_length
+from pytscope.recording.prefix import decided_length, ready_length
 from pytscope.recording.tile import Region, tile
 
 from .decode import attempt
@@ -136,9 +136,9 @@ def written(data: Any, events: list[Any], finish: int, absorbed: set[int]) -> by
             drain.take(live[:size])
             del live[:size]
         elif len(live) > 8 and data.draw(st.booleans()):
-            keep = 4
-            drain.absorb(live[: len(live) - keep])
-            del live[: len(live) - keep]
+            decided = decided_length(live)
+            drain.absorb(live[:decided])
+            del live[:decided]
             absorbed.add(drain.step)
     size = ready_length(live, closing=True)
     if size:

@@ -36,6 +36,15 @@ def ready_length(events: list[Any], *, closing: bool = False) -> int:
     return 0
 
 
+def decided_length(events: list[Any]) -> int:
+    """Length of the prefix before a closed iterator of which nothing tells yet what it was."""
+    size = len(events) // 2 * 2
+    i = size - 2
+    while i >= 0 and is_value(events[i]):
+        i -= 2
+    return i if i >= 0 and events[i] is CLOSED else size
+
+
 def orphan(events: list[Any]) -> int | None:
     """Place of a key without its value, as an interrupt between two appends leaves it."""
     for i in range(0, len(events) - 1, 2):

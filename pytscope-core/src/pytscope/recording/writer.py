@@ -13,7 +13,7 @@ from pytscope.recording.files import RunFile
 from pytscope.recording.harmless import harmless, warn_once
 from pytscope.recording.keys import DROPPED, END, Open, is_close
 from pytscope.recording.plain import plain
-from pytscope.recording.prefix import orphan, ready_length, whole
+from pytscope.recording.prefix import decided_length, orphan, ready_length, whole
 
 INTERVAL_S = 1.0
 ANCHOR_NS = 60 * 10**9
@@ -129,7 +129,7 @@ class Writer:
             self._set_room(len(taken))
         elif len(self._events) > ABSORB:
             with self._lock:
-                size = len(self._events) // 2 * 2 - 4
+                size = decided_length(self._events)
                 taken = self._events[:size]
                 del self._events[:size]
             drain.absorb(taken)
