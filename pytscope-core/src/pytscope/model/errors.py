@@ -42,6 +42,16 @@ class PluginError(PytscopeError):
     exit_code = 4
 
 
+class MissingPackage(PytscopeError, ImportError):
+    """Something that another package brings was asked for, and that package is not there.
+
+    An `ImportError` too, so that code which tries the import and goes on
+    without it keeps working.
+    """
+
+    exit_code = 2
+
+
 class Abstention(Exception):
     """An analyzer or rule declines; the host turns it into an outcome."""
 

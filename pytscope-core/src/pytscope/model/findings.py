@@ -106,6 +106,14 @@ def step_ranges(steps: Iterable[int | StepRange]) -> tuple[StepRange, ...]:
     return tuple(joined)
 
 
+def _ranks(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
+
+
+def _rule_ids(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
 @attrs.frozen(kw_only=True)
 class Finding:
     """A diagnosis a practitioner would act on.
@@ -134,9 +142,9 @@ class Finding:
     fix: str = ""
     verify: str = ""
     steps: tuple[StepRange, ...] = attrs.field(default=(), converter=step_ranges)
-    ranks: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    ranks: tuple[int, ...] = attrs.field(default=(), converter=_ranks)
     confidence: Confidence = Confidence.CONFIRMED
-    explains: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    explains: tuple[str, ...] = attrs.field(default=(), converter=_rule_ids)
     rule: str = ""
 
     @property

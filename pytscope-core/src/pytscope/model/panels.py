@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
+
+
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(values)
+
+
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _indices(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
 
 
 class Status(enum.Enum):
@@ -49,7 +61,7 @@ class Spark:
     """
 
     label: str
-    values: tuple[float, ...] = attrs.field(converter=tuple, repr=False)
+    values: tuple[float, ...] = attrs.field(converter=_floats, repr=False)
     caption: str = ""
 
 
@@ -63,9 +75,9 @@ class Table:
         right: Indices of right-aligned columns.
     """
 
-    header: tuple[str, ...] = attrs.field(converter=tuple)
+    header: tuple[str, ...] = attrs.field(converter=_texts)
     rows: tuple[tuple[str, ...], ...] = attrs.field()
-    right: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    right: tuple[int, ...] = attrs.field(default=(), converter=_indices)
 
     @rows.validator
     def _same_width(self, _attribute: object, rows: Sequence[Sequence[str]]) -> None:
@@ -82,6 +94,10 @@ class Text:
 
 
 Row = Meter | Spark | Table | Text
+
+
+def _rows(values: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(values)
 
 
 @attrs.frozen
@@ -101,5 +117,5 @@ class Panel:
     title: str
     headline: str
     status: Status
-    rows: tuple[Row, ...] = attrs.field(default=(), converter=tuple)
+    rows: tuple[Row, ...] = attrs.field(default=(), converter=_rows)
     order: int = 50

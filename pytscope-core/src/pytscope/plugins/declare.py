@@ -13,6 +13,7 @@ import attrs
 from pytscope.model.findings import Finding
 from pytscope.model.report import Report
 from pytscope.runs.run import Run
+from pytscope.runs.source import Source as Source  # noqa: PLC0414  # part of this module's API
 
 RULE_ID = re.compile(r"[A-Z][A-Z0-9]*\.[A-Z][A-Z0-9_]*")
 
@@ -106,22 +107,6 @@ class Reporter:
         return self.render(report, options)
 
 
-@attrs.frozen
-class Source:
-    """A source: opens something on disk as a run.
-
-    Attributes:
-        name: Value of `--source`.
-        detects: Tells, cheaply, whether a path looks like the source's own.
-        open: Opens the path, as `open(path, attempt=None)`; raises
-            `RunUnreadable` when it cannot.
-    """
-
-    name: str
-    detects: Callable[[Path], bool]
-    open: Callable[..., Run]
-
-
 def rule(
     id: str,  # noqa: A002  # the name users read in the call
     *,
@@ -165,8 +150,6 @@ def reporter(name: str) -> Callable[[Callable[[Report, RenderOptions], str]], Re
     return lambda render: Reporter(name, render)
 
 
-def source(
-    name: str, *, detects: Callable[[Path], bool]
-) -> Callable[[Callable[..., Run]], Source]:
+def source(name: str, *, detects: Callable[[Path], bool]) -> Callable[[Callable[..., Run]], Source]:
     """Declare a source, tried when `detects` says so or by `--source NAME`."""
     return lambda open_run: Source(name, detects, open_run)

@@ -1,0 +1,266 @@
+"""`Budget`: a rank's measured wall as lines that exclude each other and sum to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from pytscope.analyses.units import duration, percent
+from pytscope.model.findings import Severity, StepRange
+from pytscope.model.panels import Meter, Panel, Row, Status, Text
+
+LINES = (
+    "useful_compute",
+    "recompute",
+    "compute_overhead",
+    "compute",
+    "data_stall",
+    "h2d",
+    "communication",
+    "straggler_wait",
+    "pipeline_bubble",
+    "eval",
+    "checkpoint",
+    "log",
+    "compile",
+    "gc",
+    "failed",
+    "other",
+    "startup",
+    "warmup",
+    "redone",
+    "lost",
+    "shutdown",
+)
+"""Lines core knows, in display order; a user's phases come before `other`."""
+
+RECOVERABLE = frozenset(
+    {
+        "data_stall",
+        "h2d",
+        "communication",
+        "straggler_wait",
+        "pipeline_bubble",
+        "compute_overhead",
+        "gc",
+        "compile",
+        "log",
+        "redone",
+        "checkpoint",
+    }
+)
+"""Lines whose seconds a change to the run can win back."""
+
+TARGET_MFU = 0.40
+"""MFU of the counted steps that a tuned run reaches."""
+TUNED_SHARE = 0.20
+"""Share of wall that a tuned run still leaves in stalls."""
+
+
+@attrs.frozen(eq=False)
+class BudgetPart:
+    """Time that an analyzer moves from one line to another; made to be subclassed.
+
+    Subclasses are decorated with `attrs.frozen(eq=False, kw_only=True)`.
+
+    Attributes:
+        take_from: Line that loses it.
+        give_to: Line that gains it, new or known.
+        ns: How much, on the shown rank.
+        why: What it was read from, as a clause.
+        by_rank: How much on each rank, where more than the shown one is known;
+            it replaces `ns` for the ranks it names.
+    """
+
+    take_from: str
+    give_to: str
+    ns: int
+    why: str
+    by_rank: Mapping[int, int] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class BudgetLine:
+    """One line of a budget.
+
+    Attributes:
+        name: One of `LINES` or a user's phase.
+        ns: Nanoseconds; below zero only when something is impossible.
+        share: Of the rank's measured wall.
+        recoverable: Whether a change to the run can win it back.
+    """
+
+    name: str
+    ns: int
+    share: float
+    recoverable: bool
+
+
+@attrs.frozen
+class Impossible:
+    """Values that contradict each other.
+
+    Attributes:
+        kind: What contradicts: `mfu`, `compute`, `figures`, `part`, `phases`, `clock`.
+        message: The contradiction, with its numbers, as a sentence.
+        suspect: What is probably wrong, as a clause.
+        ranks: Ranks on which it was seen.
+    """
+
+    kind: str
+    message: str
+    suspect: str
+    ranks: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class RankBudget:
+    """One rank's budget.
+
+    Attributes:
+        rank: The rank.
+        wall_ns: Its measured wall: the exact sum of its lines.
+        lines: Its lines, in display order.
+        mfu: Useful compute over its wall, or None when not measured.
+        role: `min`, `median` or `max` wall when only those ranks are kept.
+    """
+
+    rank: int
+    wall_ns: int
+    lines: tuple[BudgetLine, ...]
+    mfu: float | None = None
+    role: str = ""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Budget:
+    """Where the measured wall went, to the nanosecond.
+
+    Attributes:
+        shown_rank: Rank whose wall is the (lower) median; `wall_ns`, `lines`
+            and `mfu` are its own.
+        wall_ns: Its measured wall: startup, steps, lost records, shutdown.
+        lines: Its lines; they sum to `wall_ns`.
+        ranks: The lines of every rank; of more than 64, those of the least,
+            the median and the greatest wall.
+        rank_count: Number of ranks in the run.
+        mfu: Model FLOPs utilisation over the wall: FLOPs of the counted steps
+            at peak, over `wall_ns`; None when not measured.
+        mfu_steps: The same FLOPs over the wall of the counted steps alone.
+        mfu_reason: What is missing when `mfu` is None, else empty.
+        flops_per_step: FLOPs of one step on one rank, or None.
+        peak_flops: Peak FLOP/s of one rank's device, or None.
+        steps: Steps counted: neither warm-up nor redone.
+        steps_wall_ns: Their summed wall.
+        step_ranges: Those steps.
+        downtime_ns: Time between attempts, beside the wall.
+        has_timeline: Whether the wall was measured; if not, it is the sum of
+            the recorded durations.
+        impossible: Contradictions; the lines are as computed, never clamped.
+        parts: What other analyzers moved between lines, and why.
+    """
+
+    shown_rank: int
+    wall_ns: int
+    lines: tuple[BudgetLine, ...]
+    ranks: tuple[RankBudget, ...] = ()
+    rank_count: int = 1
+    mfu: float | None = None
+    mfu_steps: float | None = None
+    mfu_reason: str = ""
+    flops_per_step: float | None = None
+    peak_flops: float | None = None
+    steps: int = 0
+    steps_wall_ns: int = 0
+    step_ranges: tuple[StepRange, ...] = ()
+    downtime_ns: int = 0
+    has_timeline: bool = True
+    impossible: tuple[Impossible, ...] = ()
+    parts: tuple[Mapping[str, Any], ...] = ()
+
+    def ns(self, name: str) -> int:
+        """Nanoseconds of a line of the shown rank; 0 for an absent one."""
+        return next((line.ns for line in self.lines if line.name == name), 0)
+
+    def share(self, name: str) -> float:
+        """A line's share of the shown rank's wall; 0.0 for an absent one."""
+        return self.ns(name) / self.wall_ns if self.wall_ns else 0.0
+
+    @property
+    def recoverable(self) -> tuple[BudgetLine, ...]:
+        """The recoverable lines above zero, largest first."""
+        lines = [line for line in self.lines if line.recoverable and line.ns > 0]
+        return tuple(sorted(lines, key=lambda line: (-line.ns, line.name)))
+
+    @property
+    def stalls(self) -> tuple[BudgetLine, ...]:
+        """The recoverable lines in which no compute runs, largest first."""
+        return tuple(line for line in self.recoverable if line.name != "compute_overhead")
+
+    @property
+    def recoverable_share(self) -> float:
+        """The recoverable lines' part of the wall."""
+        return sum(line.ns for line in self.recoverable) / self.wall_ns if self.wall_ns else 0.0
+
+    @property
+    def stall_share(self) -> float:
+        """The stalls' part of the wall."""
+        return sum(line.ns for line in self.stalls) / self.wall_ns if self.wall_ns else 0.0
+
+    def panel(self) -> Panel:
+        """The EFFICIENCY BUDGET panel."""
+        return Panel(
+            "budget",
+            "EFFICIENCY BUDGET",
+            self._headline(),
+            self._status(),
+            self._rows(),
+            order=20,
+        )
+
+    def _headline(self) -> str:
+        wall = f"{duration(self.wall_ns)} wall"
+        if self.mfu is None:
+            return f"{wall} · {percent(self.recoverable_share)} recoverable · MFU not measured"
+        useful = f"useful compute {percent(self.share('useful_compute'))} of {wall}"
+        return f"MFU {percent(self.mfu)} · {useful if self._split else wall}"
+
+    @property
+    def _split(self) -> bool:
+        return any(line.name == "useful_compute" for line in self.lines)
+
+    def _status(self) -> Status:
+        if self.impossible or (self.mfu_steps is not None and self.mfu_steps < TARGET_MFU):
+            return Status.BAD
+        stalls = Severity.of_share(self.stall_share - TUNED_SHARE)
+        if stalls is Severity.HIGH:
+            return Status.BAD
+        return Status.OK if stalls is Severity.INFO else Status.WATCH
+
+    def _rows(self) -> Iterator[Row]:
+        for line in self.lines:
+            note = "recoverable" if line.recoverable else ""
+            yield Meter(line.name, line.share, duration(line.ns), note, group="budget")
+        for seen in self.impossible:
+            yield Text(f"impossible: {seen.message} Suspect: {seen.suspect}.")
+        yield from map(Text, self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        if self.mfu is None:
+            yield f"MFU is not measured: needs {self.mfu_reason}"
+        elif self.mfu_steps is not None and self.steps_wall_ns != self.wall_ns:
+            yield (
+                f"over the {duration(self.steps_wall_ns)} of counted steps alone, "
+                f"MFU is {percent(self.mfu_steps)}"
+            )
+        for part in self.parts:
+            moved = f"{duration(part['ns'])} of {part['give_to']} out of {part['take_from']}"
+            yield f"{moved}: {part['why']}"
+        if self.rank_count > 1:
+            yield f"rank {self.shown_rank} of {self.rank_count} shown, the one of median wall"
+        if not self.has_timeline:
+            yield "recorded time, not wall: the source knows only durations"
+        if self.downtime_ns:
+            yield f"{duration(self.downtime_ns)} between attempts, beside this wall"

@@ -1,0 +1,279 @@
+"""`Coverage`: what was recorded, what is missing, and where the recording stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from pytscope.analyses.units import count, duration, listed, percent, ranks_named
+from pytscope.model.panels import Panel, Row, Status, Table, Text
+from pytscope.runs.run import ReadNote
+
+FEW_STEPS = 20
+"""Rated steps below which verdicts on timing are weak."""
+MOST_RANK_ROWS = 16
+"""Ranks that the panel lists one by one."""
+MOST_LINES = 8
+"""Warnings, notes and exceptions that the panel prints, of each."""
+
+
+@attrs.frozen
+class Seen:
+    """An exception that passed through the recorder.
+
+    Attributes:
+        rank: Rank it was seen on.
+        attempt: Attempt it was seen in.
+        step: Step that was open or due, or None when there was none yet.
+        type: Name of its class.
+        message: Its message.
+        ended: Whether no step was completed after it.
+    """
+
+    rank: int
+    attempt: int
+    step: int | None
+    type: str
+    message: str
+    ended: bool
+
+    def __str__(self) -> str:
+        said = f"{self.type}: {self.message}" if self.message else self.type
+        return said if self.step is None else f"{said} (step {self.step})"
+
+
+@attrs.frozen
+class Stop:
+    """Where a rank was when it was last heard of.
+
+    Attributes:
+        last_step: Last completed step, or None.
+        open_step: Step that was open, or None when that is not known.
+        blocks: Names of the open blocks, outermost first.
+        phase: What it was in: the innermost block, or the last segment's phase.
+        for_ns: How long it had been in it, at least; None when not known.
+    """
+
+    last_step: int | None
+    open_step: int | None = None
+    blocks: tuple[str, ...] = ()
+    phase: str = ""
+    for_ns: int | None = None
+
+    def __str__(self) -> str:
+        after = "before any step" if self.last_step is None else f"after step {self.last_step}"
+        if self.open_step is None:
+            return f"{after}; what came next was not recorded"
+        long = f" for {duration(self.for_ns)}" if self.for_ns else ""
+        inside = " > ".join(self.blocks)
+        where = f"in {inside}{long}" if inside else f"in {self.phase or 'no phase'}{long}"
+        return f"{after}, in step {self.open_step}, {where}"
+
+
+@attrs.frozen(kw_only=True)
+class RankCoverage:
+    """One rank's records.
+
+    Attributes:
+        rank: The rank.
+        steps: Completed steps, without those done again later.
+        rated_steps: Those that count in rates.
+        warmup_steps: Those left out as warm-up.
+        redone_steps: Steps that a later attempt did again.
+        attempts: Attempts analysed.
+        finished: Whether the last attempt wrote its end.
+        stop: Where it was last heard of when it did not, else None.
+        ended_by: The exception that ended its last attempt, or None.
+        wall_ns: Measured wall.
+        lost_ns: Measured wall whose records are gone.
+        lost_steps: Steps whose records are gone.
+        dropped_steps: Those of them dropped because the disk did not keep up.
+        damaged_bytes: Bytes that could not be read.
+        overhead_ns: Recording time on the training thread, or None.
+    """
+
+    rank: int
+    steps: int
+    rated_steps: int
+    warmup_steps: int
+    redone_steps: int
+    attempts: tuple[int, ...]
+    finished: bool
+    stop: Stop | None
+    ended_by: Seen | None
+    wall_ns: int
+    lost_ns: int
+    lost_steps: int
+    dropped_steps: int
+    damaged_bytes: int
+    overhead_ns: int | None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Coverage:
+    """What the run's records cover.
+
+    Attributes:
+        shown_rank: Rank that timing and budget show; counts of steps are its own.
+        steps: Its completed steps, without those done again later.
+        rated_steps: Those that count in rates.
+        warmup_steps: Those left out as warm-up.
+        redone_steps: Steps that a later attempt did again.
+        ranks_expected: World size, or None when not recorded.
+        ranks_present: Ranks that left records.
+        ranks_missing: Ranks that left none.
+        ranks_empty: Ranks present without a completed step.
+        recorded: `zero` when only rank 0 was to record, `all`, or None when
+            that was not recorded.
+        common_steps: Steps that every rank present has.
+        steps_by_rank: Completed steps by rank.
+        ranks: Every rank's records.
+        attempts: Attempts analysed.
+        other_attempts: Attempts of the directory outside the analysed ones.
+        window: Steps asked for, or None for all.
+        live: Whether a recorder still holds one of the files.
+        finished: Whether the last attempt of every rank wrote its end.
+        downtime_ns: Time between the shown rank's attempts.
+        lost_steps: Steps whose records are gone, over all ranks.
+        lost_ns: Measured wall whose records are gone, over all ranks.
+        dropped_steps: Those of them dropped by the writers.
+        damaged_bytes: Bytes that could not be read, over all ranks.
+        overhead_ns_per_step: Recording time a step, shown rank, or None.
+        overhead_share: The same as a share of its wall, or None.
+        exceptions: Exceptions that passed through the recorders.
+        warnings: What the recorders warned of.
+        notes: What reading met.
+    """
+
+    shown_rank: int
+    steps: int
+    rated_steps: int
+    warmup_steps: int
+    redone_steps: int
+    ranks_expected: int | None
+    ranks_present: tuple[int, ...]
+    ranks_missing: tuple[int, ...]
+    ranks_empty: tuple[int, ...]
+    recorded: str | None
+    common_steps: int
+    steps_by_rank: Mapping[int, int]
+    ranks: tuple[RankCoverage, ...]
+    attempts: tuple[int, ...]
+    other_attempts: tuple[int, ...]
+    window: tuple[int | None, int | None] | None
+    live: bool
+    finished: bool
+    downtime_ns: int
+    lost_steps: int
+    lost_ns: int
+    dropped_steps: int
+    damaged_bytes: int
+    overhead_ns_per_step: float | None
+    overhead_share: float | None
+    exceptions: tuple[Seen, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[ReadNote, ...]
+
+    @property
+    def by_choice(self) -> bool:
+        """Whether ranks are missing because only rank 0 was to record."""
+        return self.recorded == "zero" and self.ranks_present == (0,)
+
+    @property
+    def stopped(self) -> tuple[RankCoverage, ...]:
+        """Ranks whose recording stopped without an end, or by an exception."""
+        if self.live:
+            return ()
+        return tuple(r for r in self.ranks if not r.finished or r.ended_by is not None)
+
+    def panel(self) -> Panel:
+        """The COVERAGE panel."""
+        return Panel(
+            "coverage", "COVERAGE", self._headline(), self._status(), self._rows(), order=30
+        )
+
+    def _headline(self) -> str:
+        expected = self.ranks_expected
+        present = len(self.ranks_present)
+        if expected is None or expected == present:
+            ranks = count(present, "rank")
+        else:
+            ranks = f"{present} of {count(expected, 'rank')}"
+        steps = f"{count(self.steps, 'step')}, {self.rated_steps:,} rated"
+        if self.live:
+            end = "still recording"
+        elif not self.finished:
+            end = "did not finish"
+        else:
+            end = "ended by an exception" if self.stopped else "finished"
+        return f"{ranks} · {steps} · {end}"
+
+    def _status(self) -> Status:
+        missing = (self.ranks_missing and not self.by_choice) or self.ranks_empty
+        if missing or self.stopped or self.lost_steps or not self.rated_steps:
+            return Status.BAD
+        minor = self.damaged_bytes or self.lost_ns or self.notes or self.warnings
+        return Status.WATCH if minor or self.rated_steps < FEW_STEPS else Status.OK
+
+    def _rows(self) -> Iterator[Row]:
+        for line in (*self._missing(), *self._scope(), *self._met()):
+            yield Text(line)
+        if 1 < len(self.ranks) <= MOST_RANK_ROWS:
+            header = ("rank", "steps", "wall", "lost", "end")
+            yield Table(header, tuple(map(_row, self.ranks)), right=(0, 1, 2, 3))
+
+    def _missing(self) -> Iterator[str]:
+        if self.ranks_missing:
+            why = " (only rank 0 was set to record)" if self.by_choice else ""
+            yield f"no records of {ranks_named(self.ranks_missing)}{why}"
+        if self.ranks_empty:
+            yield f"no completed step of {ranks_named(self.ranks_empty)}"
+        for rank in self.stopped[:MOST_LINES]:
+            of_rank = f"rank {rank.rank} " if len(self.ranks) > 1 else ""
+            if rank.stop is not None:
+                yield f"{of_rank}did not finish: last heard of {rank.stop}"
+            if rank.ended_by is not None:
+                yield f"{of_rank}ended by {rank.ended_by}"
+        if self.lost_steps or self.lost_ns or self.damaged_bytes:
+            yield (
+                f"records lost: {count(self.lost_steps, 'step')}, {duration(self.lost_ns)}; "
+                f"{self.dropped_steps:,} dropped while writing, "
+                f"{count(self.damaged_bytes, 'byte')} unreadable"
+            )
+
+    def _scope(self) -> Iterator[str]:
+        if self.warmup_steps:
+            yield f"{count(self.warmup_steps, 'warm-up step')} left out of rates"
+        if self.redone_steps:
+            yield f"{count(self.redone_steps, 'step')} done again by a later attempt"
+        if self.window is not None:
+            first, last = ("" if bound is None else bound for bound in self.window)
+            yield f"steps {first}:{last} asked for"
+        if len(self.attempts) > 1 or self.other_attempts:
+            others = [str(n) for n in self.other_attempts]
+            left_out = f"; not analysed: {listed(others)}" if others else ""
+            yield f"attempts analysed: {listed([str(n) for n in self.attempts])}{left_out}"
+        if self.downtime_ns:
+            yield f"{duration(self.downtime_ns)} between attempts"
+        if len(self.ranks) > 1 and self.common_steps < self.steps:
+            yield f"{count(self.common_steps, 'step')} common to all ranks"
+        if self.overhead_ns_per_step is not None and self.overhead_share is not None:
+            share = f"{self.overhead_share * 100:.2g}% of wall"
+            yield f"recording took {duration(self.overhead_ns_per_step)} a step, {share}"
+
+    def _met(self) -> Iterator[str]:
+        passed = [f"exception {seen}" for seen in self.exceptions if not seen.ended]
+        warned = [f"warning: {message}" for message in self.warnings]
+        for lines in (passed, warned, [note.message for note in self.notes]):
+            yield from lines[:MOST_LINES]
+            if len(lines) > MOST_LINES:
+                yield f"and {len(lines) - MOST_LINES:,} more like it"
+
+
+def _row(rank: RankCoverage) -> tuple[str, ...]:
+    end = "finished" if rank.finished else "did not finish"
+    if rank.ended_by is not None:
+        end = f"ended by {rank.ended_by.type}"
+    lost = percent(rank.lost_ns / rank.wall_ns) if rank.wall_ns and rank.lost_ns else "-"
+    return str(rank.rank), f"{rank.steps:,}", duration(rank.wall_ns), lost, end

@@ -1,0 +1,1 @@
+"""From a run and a registry to a report; pure functions over frozen values."""

@@ -1,0 +1,73 @@
+"""Order findings, and fold those that another one accounts for under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pytscope.model.findings import Finding, StepRange
+from pytscope.model.report import FoldedFinding
+
+COVERED = 0.8
+"""Share of a finding's cost, or of its steps, that the other one has to cover."""
+
+
+def fold(
+    findings: Iterable[Finding], rule_names: Mapping[str, str] | None = None
+) -> tuple[FoldedFinding, ...]:
+    """Findings by importance, each with those folded under it.
+
+    A finding that folds under one that folds itself goes to the outermost;
+    of findings that explain each other the most important one stays.
+
+    Args:
+        findings: Findings with their rule ids.
+        rule_names: Rule ids by former ids, for `explains` that use those.
+    """
+    ordered = sorted(findings, key=lambda f: (*f.sort_key, f.ranks, f.title, f.detail))
+    parents = [_parent(i, ordered, rule_names or {}) for i in range(len(ordered))]
+    roots = [_root(i, parents) for i in range(len(ordered))]
+    return tuple(
+        FoldedFinding(finding, tuple(f for j, f in enumerate(ordered) if roots[j] == i and j != i))
+        for i, finding in enumerate(ordered)
+        if roots[i] == i
+    )
+
+
+def covers(outer: Finding, inner: Finding) -> bool:
+    """Whether a finding accounts for most of another's cost or, without one, of its steps.
+
+    A finding without steps concerns all of them. An inner finding with neither
+    cost nor steps is covered.
+    """
+    if inner.cost_s is not None:
+        return outer.cost_s is not None and outer.cost_s.value >= COVERED * inner.cost_s.value
+    if not inner.steps or not outer.steps:
+        return True
+    return _common(outer.steps, inner.steps) >= COVERED * _count(inner.steps)
+
+
+def _parent(place: int, findings: Sequence[Finding], rule_names: Mapping[str, str]) -> int | None:
+    inner = findings[place]
+    for i, outer in enumerate(findings):
+        explained = {rule_names.get(name, name) for name in outer.explains} - {outer.rule}
+        if inner.rule in explained and covers(outer, inner):
+            return i
+    return None
+
+
+def _root(place: int, parents: Sequence[int | None]) -> int:
+    path = [place]
+    while (parent := parents[path[-1]]) is not None:
+        if parent in path:
+            return min(path[path.index(parent) :])
+        path.append(parent)
+    return path[-1]
+
+
+def _count(ranges: Sequence[StepRange]) -> int:
+    return sum(last - first + 1 for first, last in ranges)
+
+
+def _common(ours: Sequence[StepRange], theirs: Sequence[StepRange]) -> int:
+    """Number of steps in both; ranges of one side are disjoint."""
+    return sum(max(0, min(b, d) - max(a, c) + 1) for a, b in ours for c, d in theirs)

@@ -1,0 +1,113 @@
+"""Check one rule: its outcome, its findings, its problems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+
+from pytscope.analysis.answers import Absent, Answers, settled
+from pytscope.analysis.plain import plain
+from pytscope.model.findings import Finding
+from pytscope.model.report import Check, Outcome, Problem
+from pytscope.plugins.declare import RULE_ID
+from pytscope.plugins.entries import RegisteredRule
+from pytscope.plugins.isolation import Failure, Refusal, guard
+
+MOST_FINDINGS = 1_000
+"""Findings taken from one rule: a generator without end must not hang the host."""
+
+
+@attrs.frozen
+class Checked:
+    """What became of one rule."""
+
+    check: Check
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def check_rule(
+    registered: RegisteredRule,
+    answers: Answers,
+    thresholds: Mapping[str, Any],
+    *,
+    reraise: bool = False,
+) -> Checked:
+    """Check a rule; one that fails contributes no finding at all.
+
+    Args:
+        registered: The rule.
+        answers: What is known about the run.
+        thresholds: The values that apply.
+        reraise: Raise a `PluginError` when the rule fails.
+    """
+    arguments = answers.arguments(registered.wants)
+    result = arguments
+    if type(arguments) is not Absent:
+        call = partial(settled, partial(_findings, registered, arguments, thresholds))
+        guarded = guard(registered.origin, registered.stage, call, reraise=reraise)
+        if type(guarded) is Failure:
+            check = _check(registered, thresholds, Outcome.ERROR, guarded.problem.message)
+            return Checked(check, problems=(guarded.problem,))
+        result = guarded
+    if type(result) is Absent:
+        return Checked(_check(registered, thresholds, result.outcome, result.reason))
+    outcome = Outcome.FINDING if result else Outcome.PASSED
+    findings = tuple(attrs.evolve(f, rule=registered.rule.id) for f in result)
+    return Checked(_check(registered, thresholds, outcome), findings, _misnamed(registered, result))
+
+
+def disabled(registered: RegisteredRule, thresholds: Mapping[str, Any], reason: str) -> Checked:
+    """The outcome of a rule that is not to be checked."""
+    return Checked(_check(registered, thresholds, Outcome.DISABLED, reason))
+
+
+def _check(
+    registered: RegisteredRule, thresholds: Mapping[str, Any], outcome: Outcome, reason: str = ""
+) -> Check:
+    return Check(registered.rule.id, outcome, reason, dict(thresholds))
+
+
+def _findings(
+    registered: RegisteredRule, arguments: tuple[Any, ...], thresholds: Mapping[str, Any]
+) -> tuple[Finding, ...]:
+    returned = registered.rule.check(*arguments, **thresholds)
+    if returned is None:
+        return ()
+    if isinstance(returned, Finding) or not isinstance(returned, Iterable):
+        msg = f"it returned {type(returned).__name__}; yield findings or return a list of them"
+        raise Refusal(msg)
+    findings: list[Finding] = []
+    for item in returned:
+        if len(findings) == MOST_FINDINGS:
+            msg = f"it yields more than {MOST_FINDINGS} findings"
+            raise Refusal(msg)
+        findings.append(_admitted(item))
+    return tuple(findings)
+
+
+def _admitted(item: object) -> Finding:
+    """A finding whose fields are what sorting and reporters take them for."""
+    finding = plain(item, Finding, "finding")
+    if finding.cost_s is not None and not math.isfinite(finding.cost_s.value):
+        msg = f"finding.cost_s must be finite, not {finding.cost_s.value}"
+        raise Refusal(msg)
+    if wrong := [name for name in finding.explains if not RULE_ID.fullmatch(name)]:
+        msg = f"finding.explains must be a list of rule ids; {wrong[0]!r} is none"
+        raise Refusal(msg)
+    if any(first > last for first, last in finding.steps):
+        msg = "finding.steps must be ranges that do not end before they start"
+        raise Refusal(msg)
+    return finding
+
+
+def _misnamed(registered: RegisteredRule, findings: Iterable[Finding]) -> tuple[Problem, ...]:
+    """A problem for each foreign rule id in a finding; the finding keeps its own rule's."""
+    own = {"", registered.rule.id, *registered.rule.aliases}
+    foreign = sorted({f.rule for f in findings} - own)
+    said = "a finding calls itself {!r}; it is reported under the rule's own id"
+    return tuple(registered.origin.problem(registered.stage, said.format(name)) for name in foreign)

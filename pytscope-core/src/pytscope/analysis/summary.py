@@ -1,0 +1,31 @@
+"""The run as a report names it."""
+
+from __future__ import annotations
+
+from pytscope.model.records import Flag
+from pytscope.model.report import RunSummary
+from pytscope.runs.run import Run, measured_wall_ns
+
+
+def summarise(run: Run) -> RunSummary:
+    """Facts about a run with at least one rank.
+
+    Steps that a later attempt has done again count once.
+    """
+    shown = run.shown
+    attempts = [a for timeline in run.timelines for a in timeline.attempts]
+    starts = [a.start_epoch_ns for a in attempts if a.start_epoch_ns]
+    return RunSummary(
+        name=run.name,
+        path=run.path,
+        ranks=run.ranks,
+        world_size=run.world_size,
+        steps=int((~shown.has(Flag.REDONE)).sum()),
+        wall_ns=measured_wall_ns(shown),
+        finished=all(t.attempts[-1].finished for t in run.timelines if t.attempts),
+        source=run.source,
+        window=run.window,
+        attempts=tuple(sorted({a.number for a in attempts})),
+        other_attempts=run.other_attempts,
+        created_epoch_ns=min(starts, default=None),
+    )

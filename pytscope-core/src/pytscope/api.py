@@ -1,0 +1,110 @@
+"""The programmatic API: open a run, analyse it. The environment is read here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytscope.analysis.options import AnalyzeOptions
+from pytscope.analysis.orchestrator import analyze as analyze_run
+from pytscope.model.errors import RunUnreadable
+from pytscope.model.report import Report
+from pytscope.plugins.registry import Registry, load_registry
+from pytscope.plugins.selection import PluginSelection, raises_plugin_errors
+from pytscope.runs.opening import open_run
+from pytscope.runs.run import Run
+
+
+def open(  # noqa: A001  # read as `pytscope.open`
+    path: str | Path, *, source: str | None = None, attempt: int | None = None
+) -> Run:
+    """Open a recorded run.
+
+    Args:
+        path: A run's folder or one of its files.
+        source: Name of the source to open it with; by default the first one
+            that recognises it.
+        attempt: Number of the attempt to open; by default the last chain of
+            attempts that continue each other.
+
+    Raises:
+        RunNotFound: There is nothing at the path.
+        RunUnreadable: No source can open it.
+        UsageError: There is no such source or attempt.
+    """
+    registry = load_registry(
+        PluginSelection.from_environment(os.environ), raise_errors=raises_plugin_errors(os.environ)
+    )
+    return opened(path, registry, source=source, attempt=attempt)
+
+
+def opened(
+    path: str | Path, registry: Registry, *, source: str | None = None, attempt: int | None = None
+) -> Run:
+    """Open a recorded run with a registry's sources; otherwise as `open`."""
+    try:
+        return open_run(path, registry.sources, source=source, attempt=attempt)
+    except RunUnreadable as error:
+        if registry.late and not error.hint:
+            failed = registry.late[-1]
+            error.hint = f"{failed.stage} of plugin {failed.plugin} failed: {failed.message}"
+        raise
+
+
+def analyze(
+    path_or_run: str | Path | Run,
+    *,
+    source: str | None = None,
+    attempt: int | None = None,
+    warmup: int | None = None,
+    steps: tuple[int | None, int | None] | None = None,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    flops_per_step: float | None = None,
+    peak_flops: float | None = None,
+    show_plugins: bool = False,
+    raise_errors: bool = False,
+    plugins: PluginSelection | None = None,
+) -> Report:
+    """Analyse a recorded run with everything that is installed.
+
+    Args:
+        path_or_run: A path, as for `open`, or an opened run.
+        source: As for `open`; for a path only.
+        attempt: As for `open`; for a path only.
+        warmup: Warm-up steps a rank and attempt; None for the recorded number
+            or, without one, an automatic choice.
+        steps: First and last step, both included; None for an open end.
+        select: Rules to check: ids, areas such as `TIMING` or globs.
+        ignore: Rules to leave out, in the same forms.
+        thresholds: Values by rule id and threshold name.
+        flops_per_step: FLOPs of one optimizer step on one rank.
+        peak_flops: Peak FLOP/s of one rank's device.
+        show_plugins: Show the table of plugins in the report.
+        raise_errors: Raise when a plugin fails, instead of reporting it.
+        plugins: Which plugins to load; by default what the environment says.
+
+    Raises:
+        PytscopeError: One of its kinds says what cannot be done and why.
+    """
+    options = AnalyzeOptions(
+        warmup=warmup,
+        steps=steps,
+        select=select,
+        ignore=ignore,
+        thresholds=thresholds or {},
+        flops_per_step=flops_per_step,
+        peak_flops=peak_flops,
+        show_plugins=show_plugins,
+        raise_errors=raise_errors or raises_plugin_errors(os.environ),
+    )
+    selection = plugins or PluginSelection.from_environment(os.environ)
+    registry = load_registry(selection, raise_errors=options.raise_errors)
+    if isinstance(path_or_run, Run):
+        run = path_or_run
+    else:
+        run = opened(path_or_run, registry, source=source, attempt=attempt)
+    return analyze_run(run, registry, options)

@@ -1,0 +1,9 @@
+"""Core's analyzers, one a file."""
+
+from __future__ import annotations
+
+from pytscope.builtin.analyzers.budget import budget
+from pytscope.builtin.analyzers.coverage import coverage
+from pytscope.builtin.analyzers.timing import timing
+
+ALL = (timing, budget, coverage)

@@ -1,0 +1,121 @@
+"""The budget analyzer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from pytscope.analyses.budget import (
+    RECOVERABLE,
+    Budget,
+    BudgetLine,
+    BudgetPart,
+    Impossible,
+    RankBudget,
+)
+from pytscope.analyses.units import duration
+from pytscope.builtin.analyzers.efficiency import Figures, figures, move, split
+from pytscope.builtin.analyzers.ledger import Ledger, in_order, ledger
+from pytscope.plugins.declare import analyzer
+from pytscope.runs.run import Run, Timeline, measured_wall_ns
+from pytscope.stats import ranges
+
+MOST_RANKS = 64
+"""Runs of more ranks keep the lines of three."""
+
+
+@analyzer("budget")
+def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
+    """Split every rank's measured wall into lines that sum to it, to the nanosecond."""
+    shown, known = run.shown, figures(run)
+    odd = list(known.impossible)
+    ranks = {t.rank: _rank(t, known, parts, odd, shown=t is shown) for t in run.timelines}
+    mine, rated = ranks[shown.rank], shown.rated
+    steps, steps_wall = int(rated.sum()), int(shown.wall_ns[rated].sum())
+    useful_s = known.useful_s(steps)
+    reason = known.missing or ("" if steps else "a step that counts in rates")
+    return Budget(
+        shown_rank=shown.rank,
+        wall_ns=mine.wall_ns,
+        lines=mine.lines,
+        ranks=_kept(tuple(ranks.values())),
+        rank_count=len(ranks),
+        mfu=mine.mfu,
+        mfu_steps=None if useful_s is None or not steps_wall else useful_s * 1e9 / steps_wall,
+        mfu_reason=reason,
+        flops_per_step=known.flops_per_step,
+        peak_flops=known.peak_flops,
+        steps=steps,
+        steps_wall_ns=steps_wall,
+        step_ranges=ranges(shown.step[rated]),
+        downtime_ns=sum(a.downtime_ns for a in shown.attempts),
+        has_timeline=run.has_timeline,
+        impossible=tuple(_joined(odd)),
+        parts=tuple(
+            {"take_from": p.take_from, "give_to": p.give_to, "ns": p.ns, "why": p.why}
+            for p in parts
+        ),
+    )
+
+
+def _rank(
+    timeline: Timeline,
+    known: Figures,
+    parts: Iterable[BudgetPart],
+    odd: list[Impossible],
+    *,
+    shown: bool,
+) -> RankBudget:
+    """One rank's budget; contradictions are appended to `odd`."""
+    rank, wall = timeline.rank, measured_wall_ns(timeline)
+    lines = ledger(timeline)
+    odd += _unaccounted(lines, rank)
+    early = [p for p in parts if p.take_from not in ("useful_compute", "compute_overhead")]
+    late = [p for p in parts if p not in early]
+    odd += move(lines, early, rank, shown=shown)
+    steps = int(timeline.rated.sum())
+    useful_s = known.useful_s(steps) if steps else None
+    if useful_s is not None:
+        odd += split(lines, useful_s, rank)
+    odd += move(lines, late, rank, shown=shown)
+    mfu = None if useful_s is None or not wall else useful_s * 1e9 / wall
+    return RankBudget(rank, wall, _lines(lines, wall), mfu)
+
+
+def _unaccounted(lines: Ledger, rank: int) -> Iterator[Impossible]:
+    if lines["other"] < 0:
+        over = duration(-lines["other"])
+        message = f"the phases sum to {over} more than the wall of their steps."
+        yield Impossible("phases", message, "the source of the durations", (rank,))
+    if lines.get("lost", 0) < 0:
+        message = f"records follow each other by {duration(lines['lost'])}."
+        yield Impossible("clock", message, "the clock of the recording, which went back", (rank,))
+
+
+def _lines(lines: Ledger, wall_ns: int) -> tuple[BudgetLine, ...]:
+    return tuple(
+        BudgetLine(
+            name, lines[name], lines[name] / wall_ns if wall_ns else 0.0, name in RECOVERABLE
+        )
+        for name in in_order(lines)
+    )
+
+
+def _kept(ranks: tuple[RankBudget, ...]) -> tuple[RankBudget, ...]:
+    if len(ranks) <= MOST_RANKS:
+        return ranks
+    by_wall = sorted(ranks, key=lambda r: (r.wall_ns, r.rank))
+    chosen = {"min": by_wall[0], "median": by_wall[(len(by_wall) - 1) // 2], "max": by_wall[-1]}
+    return tuple(attrs.evolve(rank, role=role) for role, rank in chosen.items())
+
+
+def _joined(seen: Iterable[Impossible]) -> Iterator[Impossible]:
+    """One entry a kind and suspect, with all ranks it was seen on."""
+    first: dict[tuple[str, str], Impossible] = {}
+    for one in seen:
+        key = (one.kind, one.suspect)
+        kept = first.setdefault(key, one)
+        if kept is not one:
+            first[key] = attrs.evolve(kept, ranks=(*kept.ranks, *one.ranks))
+    return iter(first.values())

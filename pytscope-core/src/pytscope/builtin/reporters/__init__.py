@@ -1,0 +1,9 @@
+"""The reporters that come with pytscope-core."""
+
+from __future__ import annotations
+
+from pytscope.builtin.reporters.json import json_report
+from pytscope.builtin.reporters.text import text_report
+from pytscope.plugins.declare import Reporter
+
+ALL: tuple[Reporter, ...] = (text_report, json_report)

@@ -1,0 +1,146 @@
+"""The findings: what to change, by importance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import attrs
+
+from pytscope.analyses.units import percent
+from pytscope.builtin.reporters.amounts import number, ranges, seconds
+from pytscope.builtin.reporters.lines import Line, Span, Tone
+from pytscope.builtin.reporters.pen import Pen
+from pytscope.builtin.reporters.tables import table_lines
+from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
+from pytscope.model.panels import Table
+from pytscope.model.report import Check, FoldedFinding, Outcome, Report
+
+TONES = {
+    Severity.HIGH: Tone.BAD,
+    Severity.MEDIUM: Tone.WATCH,
+    Severity.LOW: Tone.OK,
+    Severity.INFO: Tone.FAINT,
+}
+_BODY = " " * 8
+
+
+def findings_lines(report: Report, pen: Pen, *, verbose: bool) -> list[Line]:
+    """The section of the findings; with none it says what was checked."""
+    found = [row.finding for row in report.folded]
+    lines = pen.heading(_lamp(report), f"FINDINGS ({len(found)})", _headline(report))
+    checks = {check.rule: check for check in report.checks}
+    for row in report.folded:
+        lines += _finding(row, report.run.wall_ns * 1e-9, pen)
+        if verbose:
+            lines += _details(row.finding, checks.get(row.finding.rule), pen)
+    return lines
+
+
+def _lamp(report: Report) -> Tone:
+    if report.folded:
+        return TONES[min((f.severity for f in report.findings), key=lambda s: s.order)]
+    passed = any(check.outcome is Outcome.PASSED for check in report.checks)
+    return Tone.OK if passed else Tone.FAINT
+
+
+def _headline(report: Report) -> str:
+    outcomes = Counter(check.outcome for check in report.checks)
+    said = []
+    if report.folded:
+        by = Counter(row.finding.severity for row in report.folded)
+        said.append(" · ".join(f"{by[s]} {s.value}" for s in Severity if by[s]))
+    else:
+        passed, unmeasured = outcomes[Outcome.PASSED], outcomes[Outcome.NOT_MEASURED]
+        nothing = "no findings" if passed else "nothing could be told"
+        said.append(f"{nothing}: {passed} checks passed, {unmeasured} not measured")
+    shown = {finding.rule for finding in report.findings}
+    fired = {check.rule for check in report.checks if check.outcome is Outcome.FINDING}
+    if hidden := sorted(fired - shown):
+        said.append(f"below the severity asked for and not shown: {', '.join(hidden)}")
+    return " · ".join(said)
+
+
+def _finding(row: FoldedFinding, wall_s: float, pen: Pen) -> list[Line]:
+    finding = row.finding
+    lines = _title("  ", finding, pen)
+    if about := _cost(finding, wall_s):
+        lines += pen.lines(_BODY, about)
+    if finding.detail:
+        lines += pen.lines(_BODY, finding.detail)
+    if finding.fix:
+        lines += pen.lines([Span(_BODY), Span("-> ", Tone.OK)], finding.fix)
+    if finding.verify:
+        lines += pen.lines(f"{_BODY}verify: ", finding.verify)
+    for folded in row.also:
+        lines += _title(f"{_BODY}also ", folded, pen, _cost(folded, wall_s))
+    return lines
+
+
+def _title(indent: str, finding: Finding, pen: Pen, more: str = "") -> list[Line]:
+    severity = finding.severity
+    prefix = [Span(indent), Span(f"[{severity.tag}]", TONES[severity]), Span(" ")]
+    body = [
+        Span(pen.prose(finding.title), Tone.TITLE),
+        Span(f" ({pen.text(finding.rule)})", Tone.FAINT),
+        Span(f" {pen.text(more)}"),
+    ]
+    return pen.lines(prefix, body, hang=len(indent) + 3 if more else None)
+
+
+def _cost(finding: Finding, wall_s: float) -> str:
+    """What it costs, and how sure that is; empty when there is nothing to say."""
+    said = []
+    if finding.cost_s is not None:
+        cost = finding.cost_s
+        of_wall = f" ({percent(cost.value / wall_s)} of wall)" if wall_s > 0 else ""
+        said.append(f"costs {seconds(cost.value)}{of_wall}{_interval(cost)}")
+    if finding.confidence is Confidence.SUGGESTIVE:
+        said.append("suggestive, not confirmed")
+    return " · ".join(said)
+
+
+def _interval(cost: Cost) -> str:
+    if cost.low is None or cost.high is None:
+        return ""
+    return f", between {seconds(cost.low)} and {seconds(cost.high)}"
+
+
+def _details(finding: Finding, check: Check | None, pen: Pen) -> list[Line]:
+    """Evidence, steps, ranks and thresholds."""
+    lines: list[Line] = []
+    if finding.evidence:
+        table = Table(("evidence", "value", "interval", "where"), _rows(finding.evidence), (1,))
+        lines += table_lines(_filled(table), pen, len(_BODY))
+    if finding.steps:
+        lines += pen.lines(f"{_BODY}steps ", ranges(finding.steps))
+    if finding.ranks:
+        lines += pen.lines(f"{_BODY}ranks ", ", ".join(map(str, finding.ranks)))
+    if check is not None and check.thresholds:
+        said = ", ".join(f"{name} = {value!r}" for name, value in check.thresholds.items())
+        lines += pen.lines(f"{_BODY}thresholds ", said, tone=Tone.FAINT)
+    return lines
+
+
+def _rows(evidence: Iterable[Evidence]) -> tuple[tuple[str, ...], ...]:
+    return tuple(_row(row) for row in evidence)
+
+
+def _row(row: Evidence) -> tuple[str, ...]:
+    value = f"{number(row.value)} {row.unit}".strip()
+    known = row.low is not None and row.high is not None
+    interval = f"{row.low:.4g} to {row.high:.4g}" if known else ""
+    where = [f"steps {ranges((row.steps,))}"] if row.steps is not None else []
+    where += [f"rank {row.rank}"] if row.rank is not None else []
+    return (row.metric, value, interval, ", ".join(where))
+
+
+def _filled(table: Table) -> Table:
+    """The table without the columns that no row fills."""
+    kept = [i for i in range(len(table.header)) if any(row[i] for row in table.rows)]
+    return attrs.evolve(
+        table,
+        header=tuple(table.header[i] for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in table.rows),
+        right=tuple(kept.index(i) for i in table.right if i in kept),
+    )

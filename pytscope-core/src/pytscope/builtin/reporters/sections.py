@@ -1,0 +1,114 @@
+"""The sections around the findings: the run, problems, plugins, the footer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pytscope.analyses.units import count, duration
+from pytscope.builtin.reporters.lines import Line, Span, Tone
+from pytscope.builtin.reporters.pen import Pen
+from pytscope.builtin.reporters.tables import table_lines
+from pytscope.model.panels import Table
+from pytscope.model.report import PluginInfo, Problem, Report, RunSummary
+from pytscope.plugins.declare import RenderOptions
+
+
+def run_lines(run: RunSummary, pen: Pen) -> list[Line]:
+    """The first line: which run, how much of it, and whether it is whole."""
+    ranks = len(run.ranks)
+    whole = run.finished and run.world_size in (None, ranks)
+    said = [count(run.steps, "step"), f"{duration(run.wall_ns)} wall"]
+    if run.world_size is not None and run.world_size != ranks:
+        said.append(f"{ranks} of {count(run.world_size, 'rank')}")
+    else:
+        said.append(count(ranks, "rank"))
+    if len(run.attempts) > 1:
+        said.append(f"attempts {_numbers(run.attempts)}")
+    if run.window is not None:
+        first, last = run.window
+        said.append(f"steps {'' if first is None else first}:{'' if last is None else last} only")
+    if not run.finished:
+        said.append("did not finish")
+    return pen.heading(Tone.OK if whole else Tone.WATCH, f"RUN {run.name}", " · ".join(said))
+
+
+def problems_lines(problems: tuple[Problem, ...], pen: Pen, *, traces: bool) -> list[Line]:
+    """What plugins failed at; everything else in the report is unaffected."""
+    if not problems:
+        return []
+    headline = "plugins that failed, and at what; the rest of the report stands"
+    lines = pen.heading(Tone.BAD, f"PROBLEMS ({len(problems)})", headline)
+    for problem in problems:
+        lines += pen.lines("  ", f"{_who(problem)}, {problem.stage}: {problem.message}", hang=4)
+        if traces and problem.traceback:
+            lines += _trace(problem.traceback, pen)
+    return lines
+
+
+def _who(problem: Problem) -> str:
+    brought = " ".join(filter(None, (problem.distribution, problem.version)))
+    return f"{problem.plugin} ({brought})" if brought else problem.plugin
+
+
+def _trace(traceback: str, pen: Pen) -> list[Line]:
+    lines: list[Line] = []
+    for line in traceback.splitlines():
+        indent = 6 + min(8, len(line) - len(line.lstrip(" ")))
+        lines += pen.lines([Span(" " * indent)], line, tone=Tone.FAINT)
+    return lines
+
+
+def plugins_lines(plugins: tuple[PluginInfo, ...], pen: Pen, *, reproducible: bool) -> list[Line]:
+    """The table of plugins."""
+    lines = pen.heading(Tone.OK, f"PLUGINS ({len(plugins)})", "by distribution, built-ins first")
+    header = ["plugin", "distribution", "state", "load", "brings"]
+    rows = [
+        [p.name, f"{p.distribution} {p.version}", p.state.value, _load(p), _brings(p)]
+        for p in plugins
+    ]
+    if reproducible:
+        for row in (header, *rows):
+            del row[3]
+    right = () if reproducible else (3,)
+    return lines + table_lines(Table(header, tuple(map(tuple, rows)), right), pen)
+
+
+def _load(plugin: PluginInfo) -> str:
+    return duration(plugin.load_ns) if plugin.load_ns else ""
+
+
+def _brings(plugin: PluginInfo) -> str:
+    brought = (f"{kind}: {', '.join(names)}" for kind, names in plugin.registers.items() if names)
+    return "; ".join(filter(None, (plugin.reason, *brought)))
+
+
+def footer_lines(report: Report, options: RenderOptions, pen: Pen) -> list[Line]:
+    """What was read, and where to go from here."""
+    run = report.run
+    said = [f"Read by source {run.source}"]
+    if not options.reproducible:
+        said = [f"Read {run.path} by source {run.source}"]
+        if run.created_epoch_ns is not None:
+            said.append(f"recorded {_day(run.created_epoch_ns)}")
+    if run.other_attempts:
+        which = "attempt" if len(run.other_attempts) == 1 else "attempts"
+        said.append(
+            f"not analysed: {which} {_numbers(run.other_attempts)} of the same folder (--attempt N)"
+        )
+    said.append(f"pytscope-core {report.tool_version}")
+    lines = pen.lines("  ", " · ".join(said), hang=2, tone=Tone.FAINT)
+    if report.findings:
+        rule = report.findings[0].rule
+        lines += pen.lines("  ", f"More: pytscope explain {rule}", tone=Tone.FAINT)
+    return lines
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _day(epoch_ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(epoch_ns // 10**9, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, ValueError, OSError):  # a clock that was never set
+        return f"at {epoch_ns} ns since 1970"

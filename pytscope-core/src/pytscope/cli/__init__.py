@@ -1,0 +1,28 @@
+"""The `pytscope` command. One file a verb; each parses, calls, prints, and gives an exit code.
+
+Exit codes: 0 done; 1 a gate failed (`--fail-on`); 2 usage; 3 input missing,
+unreadable or without one usable step, or output that cannot be written;
+4 `--strict` and something failed or was lost; 130 interrupted; 141 the reader
+of standard output went away.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its code.
+
+    Args:
+        arguments: The command line after the program's name; `sys.argv` by default.
+    """
+    from pytscope.cli.errors import exit_code
+    from pytscope.cli.group import pytscope
+
+    def call() -> int:
+        return int(pytscope.main(arguments, prog_name="pytscope", standalone_mode=False) or 0)
+
+    sys.exit(exit_code(call))

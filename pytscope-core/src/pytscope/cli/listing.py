@@ -1,0 +1,34 @@
+"""The plugins as a listing: who they are, what they bring, what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pytscope.cli.page import print_page
+from pytscope.model.report import PluginInfo, Problem
+from pytscope.plugins.registry import Registry
+
+
+def print_listing(registry: Registry) -> None:
+    """Print every plugin, then what failed."""
+    blocks = [_plugin(plugin) for plugin in registry.plugins]
+    if registry.problems:
+        blocks.append(_problems(registry.problems))
+    print_page("\n\n".join("\n".join(block) for block in blocks))
+
+
+def _plugin(plugin: PluginInfo) -> Iterator[str]:
+    brought = " ".join(filter(None, (plugin.distribution, plugin.version)))
+    took = f", {plugin.load_ns / 1e6:.1f} ms" if plugin.load_ns else ""
+    yield f"{plugin.name} ({brought}): {plugin.state.value}{took}"
+    if plugin.reason:
+        yield f"  {plugin.reason}"
+    for kind, names in plugin.registers.items():
+        if names:
+            yield f"  {kind}: {', '.join(names)}"
+
+
+def _problems(problems: Iterable[Problem]) -> Iterator[str]:
+    yield "Problems"
+    for problem in problems:
+        yield f"  {problem.plugin}, {problem.stage}: {problem.message}"

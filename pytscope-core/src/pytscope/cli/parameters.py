@@ -1,0 +1,162 @@
+"""Values of options and settings, read strictly: text in, a value or a sentence out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import click
+
+from pytscope.model.findings import Severity
+
+Parse = Callable[[str], Any]
+
+_NARROWEST, _WIDEST = 40, 1000
+_MOST_DIGITS = 18
+_SHORT = {"med": "medium"}
+
+
+class Parsed(click.ParamType):
+    """A parameter whose text a function reads.
+
+    Args:
+        name: What help calls the value.
+        parse: Reads the text; raises `ValueError` with a sentence.
+    """
+
+    def __init__(self, name: str, parse: Parse) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Read the text; what is no text has been read already."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def whole(text: str) -> int:
+    """A whole number of at least 0."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+        msg = f"{text!r} is not a whole number of at least 0"
+        raise ValueError(msg)
+    return int(digits)
+
+
+def columns(text: str) -> int:
+    """A width in columns."""
+    width = whole(text)
+    if not _NARROWEST <= width <= _WIDEST:
+        msg = f"{text!r} is not a width from {_NARROWEST} to {_WIDEST} columns"
+        raise ValueError(msg)
+    return width
+
+
+def warmup(text: str) -> int | None:
+    """A number of steps, or None for `auto`."""
+    if text.strip().lower() == "auto":
+        return None
+    try:
+        return whole(text)
+    except ValueError as error:
+        msg = f"{error}, nor 'auto'"
+        raise ValueError(msg) from None
+
+
+def positive(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        msg = f"{text!r} is not a number above 0"
+        raise ValueError(msg)
+    return value
+
+
+def window(text: str) -> tuple[int | None, int | None]:
+    """`A:B`, either end open."""
+    first, colon, last = text.partition(":")
+    try:
+        bounds = whole(first) if first else None, whole(last) if last else None
+    except ValueError:
+        bounds = None, None
+    if not colon or bounds == (None, None):
+        msg = f"{text!r} is not A:B, A: or :B with whole numbers"
+        raise ValueError(msg)
+    if None not in bounds and bounds[0] > bounds[1]:  # type: ignore[operator]  # neither is None
+        msg = f"{text!r} ends before it begins"
+        raise ValueError(msg)
+    return bounds
+
+
+def severity(text: str) -> Severity:
+    """`high`, `medium` (or `med`), `low` or `info`."""
+    word = text.strip().lower()
+    try:
+        return Severity(_SHORT.get(word, word))
+    except ValueError:
+        msg = f"{text!r} is none of: {', '.join(s.value for s in Severity)}"
+        raise ValueError(msg) from None
+
+
+def gate(text: str) -> Severity | None:
+    """A severity, or None for `never`."""
+    if text.strip().lower() == "never":
+        return None
+    try:
+        return severity(text)
+    except ValueError as error:
+        msg = f"{error}, never"
+        raise ValueError(msg) from None
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Rule ids, areas or globs, with commas between them; in capitals, as ids are."""
+    return tuple(filter(None, (part.strip().upper() for part in text.split(","))))
+
+
+@attrs.frozen
+class Setting:
+    """`RULE.key=value` as its parts."""
+
+    rule: str
+    key: str
+    value: str
+
+
+def setting(text: str) -> Setting:
+    """`RULE.key=value`."""
+    name, equals, value = text.partition("=")
+    rule, dot, key = name.strip().rpartition(".")
+    if not (equals and dot and "." in rule and key):
+        msg = f"{text!r} is not RULE.key=value, such as TIMING.JITTER.min_share=0.1"
+        raise ValueError(msg)
+    return Setting(rule.upper(), key, value.strip())
+
+
+def blocked(text: str) -> str:
+    """The name in `no:NAME`."""
+    prefix, colon, name = text.partition(":")
+    if prefix != "no" or not colon or not name.strip():
+        msg = f"{text!r} is not no:NAME"
+        raise ValueError(msg)
+    return name.strip()
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Plugin names with commas between them; at least one."""
+    given = tuple(filter(None, (part.strip() for part in text.split(","))))
+    if not given:
+        msg = "a value is a list of plugin names; without one the option shows the plugins"
+        raise ValueError(msg)
+    return given

@@ -1,0 +1,1 @@
+"""Doors to the packages that plug pytscope into training frameworks."""

@@ -1,0 +1,109 @@
+"""Sources and reporters whose functions run inside the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from pytscope.model.errors import PytscopeError, RunUnreadable, UsageError
+from pytscope.model.report import Problem, Report
+from pytscope.plugins.declare import RenderOptions, Source
+from pytscope.plugins.entries import RegisteredReporter
+from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
+from pytscope.plugins.wording import did_you_mean, listed
+from pytscope.runs.run import Run
+
+FALLBACK = "text"
+"""Reporter that takes over when another fails."""
+
+
+def guarded_source(
+    source: Source, origin: Origin, failed: Callable[[Problem], None], *, reraise: bool = False
+) -> Source:
+    """A source that fails only in the ways that opening a run knows.
+
+    Args:
+        source: The source as declared.
+        origin: Who brings it.
+        failed: Told of a `detects` that failed, which counts as a no.
+        reraise: Raise a `PluginError` instead.
+    """
+    stage = f"source {source.name}"
+
+    def detects(path: Path) -> bool:
+        answer = guard(origin, stage, lambda: bool(source.detects(path)), reraise=reraise)
+        if type(answer) is Failure:
+            failed(answer.problem)
+            return False
+        return answer
+
+    def open_run(path: Path, attempt: int | None = None) -> Run:
+        opened = guard(origin, stage, partial(_opened, source, path, attempt), reraise=reraise)
+        if isinstance(opened, PytscopeError):
+            raise opened
+        if type(opened) is Failure:
+            msg = f"source {source.name} of plugin {origin} cannot open {path}: "
+            raise RunUnreadable(msg + opened.problem.message)
+        return opened
+
+    return attrs.evolve(source, detects=detects, open=open_run)
+
+
+def _opened(source: Source, path: Path, attempt: int | None) -> Run | PytscopeError:
+    try:
+        run: Any = source.open(path, attempt=attempt)
+    except PytscopeError as error:
+        return error
+    if not isinstance(run, Run):
+        msg = f"it returned {type(run).__name__}, not a Run"
+        raise Refusal(msg)
+    return run
+
+
+def render(
+    reporters: Mapping[str, RegisteredReporter],
+    name: str,
+    report: Report,
+    options: RenderOptions,
+    *,
+    reraise: bool = False,
+) -> tuple[str, Report]:
+    """Draw a report; when a reporter fails, draw that failure with the rest as text.
+
+    Args:
+        reporters: The registry's.
+        name: Reporter asked for.
+        report: What to draw.
+        options: How to draw it.
+        reraise: Raise a `PluginError` when the reporter fails.
+
+    Returns:
+        The text, and the report it shows: with one problem more if it failed.
+
+    Raises:
+        UsageError: There is no reporter of that name.
+        PluginError: The fallback failed too.
+    """
+    if name not in reporters:
+        msg = f"unknown format {name!r}{did_you_mean(name, reporters)}"
+        raise UsageError(msg, hint=f"Formats: {listed(reporters)}.")
+    chosen = reporters[name]
+    last = reraise or name == FALLBACK
+    stage = f"reporter {name}"
+    text = guard(chosen.origin, stage, lambda: _text(chosen, report, options), reraise=last)
+    if type(text) is not Failure:
+        return text, report
+    said = attrs.evolve(report, problems=(*report.problems, text.problem))
+    return render(reporters, FALLBACK, said, options)
+
+
+def _text(reporter: RegisteredReporter, report: Report, options: RenderOptions) -> str:
+    text: Any = reporter.reporter.render(report, options)
+    if not isinstance(text, str):
+        msg = f"it returned {type(text).__name__}, not text"
+        raise Refusal(msg)
+    return str.__str__(text)

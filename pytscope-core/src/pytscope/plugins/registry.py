@@ -1,0 +1,162 @@
+"""The registry: everything accepted from the built-ins and the plugins."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+
+import attrs
+from packaging.utils import canonicalize_name
+
+from pytscope.model.errors import UsageError
+from pytscope.model.report import PluginInfo, PluginState, Problem
+from pytscope.plugins.declare import Source
+from pytscope.plugins.discovery import Advertised, find_plugins, unknown_names
+from pytscope.plugins.entries import RegisteredAnalyzer, RegisteredReporter, RegisteredRule
+from pytscope.plugins.intake import Intake
+from pytscope.plugins.loading import LoadedPlugin, load, load_builtins
+from pytscope.plugins.ordering import in_order
+from pytscope.plugins.selection import PluginSelection
+from pytscope.plugins.wording import did_you_mean
+
+__all__ = [
+    "RegisteredAnalyzer",
+    "RegisteredReporter",
+    "RegisteredRule",
+    "Registry",
+    "build_registry",
+    "load_registry",
+]
+
+
+@attrs.frozen(eq=False)
+class Registry:
+    """What is registered, in the orders in which it is used.
+
+    Attributes:
+        rules: By id, sorted.
+        analyzers: By name, each after those it needs.
+        reporters: By name, sorted.
+        sources: In the order in which they are asked.
+        problems: What went wrong while it was built.
+        plugins: Every advertised plugin, the built-ins first.
+        withheld: For types whose analyzer was refused: why there is none.
+        late: Failures of sources while a run was opened; grows as that happens.
+    """
+
+    rules: Mapping[str, RegisteredRule]
+    analyzers: Mapping[str, RegisteredAnalyzer]
+    reporters: Mapping[str, RegisteredReporter]
+    sources: tuple[Source, ...]
+    problems: tuple[Problem, ...] = ()
+    plugins: tuple[PluginInfo, ...] = ()
+    withheld: Mapping[type, str] = attrs.field(factory=dict, repr=False)
+    late: list[Problem] = attrs.field(factory=list, repr=False)
+
+    @property
+    def rule_names(self) -> Mapping[str, str]:
+        """Rule ids by every name they answer to: the ids and their aliases."""
+        names = {rule_id: rule_id for rule_id in self.rules}
+        for rule_id, registered in self.rules.items():
+            names.update(dict.fromkeys(registered.rule.aliases, rule_id))
+        return names
+
+    def resolve_rule_ids(self, pattern: str) -> tuple[str, ...]:
+        """The rules that a pattern names.
+
+        Args:
+            pattern: An id, a former id, an area such as `TIMING`, or a glob
+                such as `TIMING.*`.
+
+        Returns:
+            Rule ids, sorted; at least one.
+
+        Raises:
+            UsageError: It names none; says the closest name.
+        """
+        names = self.rule_names
+        areas = {name.partition(".")[0] for name in self.rules}
+        glob = f"{pattern}.*" if pattern in areas else pattern
+        found = {rule_id for name, rule_id in names.items() if fnmatch.fnmatchcase(name, glob)}
+        if not found:
+            msg = f"no rule matches {pattern!r}{did_you_mean(pattern, {*names, *areas})}"
+            raise UsageError(msg)
+        return tuple(sorted(found))
+
+
+def load_registry(
+    selection: PluginSelection | None = None, *, raise_errors: bool = False
+) -> Registry:
+    """Find, load and register the built-ins and the selected plugins.
+
+    Args:
+        selection: Which plugins to load; all by default.
+        raise_errors: Raise a `PluginError` at the first failure of a plugin.
+    """
+    chosen = selection or PluginSelection()
+    advertised, problems = find_plugins()
+    rows = [(p, _left_out(p, chosen)) for p in advertised]
+    loaded = [load(p, reraise=raise_errors) for p, row in rows if row is None]
+    unfit = (
+        p.origin.problem("find", f"it {row.reason}; it was not loaded")
+        for p, row in rows
+        if row is not None and row.state is PluginState.INCOMPATIBLE
+    )
+    return build_registry(
+        (load_builtins(reraise=raise_errors), *loaded),
+        listed=[row for _, row in rows if row is not None],
+        problems=(*problems, *unknown_names(chosen, advertised), *unfit),
+        raise_errors=raise_errors,
+    )
+
+
+def _left_out(plugin: Advertised, selection: PluginSelection) -> PluginInfo | None:
+    """The listing's row of a plugin that is not to be loaded."""
+    origin = plugin.origin
+    refusal = selection.refusal(origin.plugin, origin.distribution)
+    state = PluginState.DISABLED if refusal else PluginState.INCOMPATIBLE
+    reason = refusal or plugin.incompatible
+    if not reason:
+        return None
+    return PluginInfo(origin.plugin, origin.distribution, origin.version, state, reason=reason)
+
+
+def build_registry(
+    loaded: Iterable[LoadedPlugin],
+    *,
+    listed: Iterable[PluginInfo] = (),
+    problems: Iterable[Problem] = (),
+    raise_errors: bool = False,
+) -> Registry:
+    """Build a registry from loaded plugins, in order of precedence.
+
+    Args:
+        loaded: What was loaded, the built-ins first.
+        listed: Rows of plugins that were not loaded.
+        problems: What went wrong before.
+        raise_errors: Raise a `PluginError` at the first failure.
+    """
+    intake = Intake(reraise=raise_errors)
+    for plugin in loaded:
+        intake.take(plugin)
+    analyzers, cycles = in_order(tuple(intake.analyzers.values()))
+    kept = {a.name: a for a in analyzers}
+    circular = {
+        a.provides: f"its analyzer {a.name} needs itself"
+        for a in intake.analyzers.values()
+        if a.name not in kept
+    }
+    rows = sorted(
+        (*intake.plugins, *listed),
+        key=lambda p: (not p.builtin, canonicalize_name(p.distribution), p.name),
+    )
+    return Registry(
+        rules=dict(sorted(intake.rules.items())),
+        analyzers=kept,
+        reporters=dict(sorted(intake.reporters.items())),
+        sources=tuple(intake.sources.values()),
+        problems=(*problems, *intake.problems, *cycles),
+        plugins=tuple(rows),
+        withheld=intake.withheld | circular,
+        late=intake.late,
+    )

@@ -1,0 +1,87 @@
+"""`Attempt`: one start of one rank's recording process, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from pytscope.model.records import Segment
+
+
+@attrs.frozen
+class OpenState:
+    """What was going on when a rank was last heard of, inside an open step.
+
+    Attributes:
+        at_ns: When, nanoseconds since the attempt's start.
+        step: The step that was open.
+        blocks: Names of the open blocks, outermost first.
+        segments: What the open step had been made of so far.
+    """
+
+    at_ns: int
+    step: int
+    blocks: tuple[str, ...] = ()
+    segments: tuple[Segment, ...] = ()
+
+
+@attrs.frozen
+class Gap:
+    """A place in an attempt whose records are gone.
+
+    Attributes:
+        step: Number of the first step that is missing, or that follows missing time.
+        steps: Steps that are missing there.
+        ns: Measured time that is missing there; below zero when the clock went back.
+    """
+
+    step: int
+    steps: int
+    ns: int
+
+
+@attrs.frozen
+class Attempt:
+    """One start of one rank's recording process.
+
+    Attributes:
+        number: Ordinal within the run directory, from 0.
+        first_step: Global number of the first step it would record.
+        start_epoch_ns: Time of day of its start.
+        startup: Segments before the first fetch or step.
+        shutdown: Segments after the last step end.
+        lost_ns: Measured time whose records are gone (damaged or dropped).
+        lost_steps: Steps whose records are gone.
+        dropped_steps: Those of them the writer dropped on a stalled disk.
+        damaged_bytes: Bytes skipped while reading.
+        finished: Whether it wrote its end.
+        open_state: Where it was when last heard of, if a step was open.
+        overhead_ns: Recording time on the training thread, as calibrated by
+            the recorder, or None when not recorded.
+        writer_ns: CPU time of the writer thread, or None.
+        downtime_ns: Time between the previous attempt's last record and this
+            one's start, by the time of day; beside the identity.
+        warmup: Warm-up steps recorded with the run, or None for automatic.
+        events: Rare records, as they were written, each with a `kind`.
+        gaps: Where records are gone; their sums are `lost_ns` and `lost_steps`.
+    """
+
+    number: int
+    first_step: int = 0
+    start_epoch_ns: int = 0
+    startup: tuple[Segment, ...] = ()
+    shutdown: tuple[Segment, ...] = ()
+    lost_ns: int = 0
+    lost_steps: int = 0
+    dropped_steps: int = 0
+    damaged_bytes: int = 0
+    finished: bool = True
+    open_state: OpenState | None = None
+    overhead_ns: int | None = None
+    writer_ns: int | None = None
+    downtime_ns: int = 0
+    warmup: int | None = None
+    events: tuple[Mapping[str, Any], ...] = attrs.field(default=(), repr=False)
+    gaps: tuple[Gap, ...] = attrs.field(default=(), repr=False)

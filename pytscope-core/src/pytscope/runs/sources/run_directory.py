@@ -1,0 +1,205 @@
+"""The source of pytscope's own recordings: a run folder, or one of its rank files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from pytscope.model.errors import RunUnreadable, UsageError
+from pytscope.runs.launches import Launch, Start, last_chain, launches
+from pytscope.runs.layouts import Layouts
+from pytscope.runs.pts import RankFile, read_rank_file
+from pytscope.runs.recorded import RecordedAttempt
+from pytscope.runs.run import ReadNote, Run, Timeline
+from pytscope.runs.source import Source
+from pytscope.runs.timelines import Member, timeline
+
+_RANK_FILE = re.compile(r"rank(\d{1,9})(?:\.(\d+))?\.pts")
+_LISTED = 5
+
+
+@attrs.frozen
+class _Found:
+    """What lies at a path, not opened yet: rank files, and notes on the rest."""
+
+    files: tuple[tuple[Path, int | None], ...]
+    notes: tuple[ReadNote, ...] = ()
+
+
+def detects(path: Path) -> bool:
+    """Tell whether a path is a rank file, or a folder with one in it."""
+    if path.is_file():
+        return path.suffix == ".pts"
+    try:
+        with os.scandir(path) as entries:
+            return any(_RANK_FILE.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def open_run_directory(path: Path, attempt: int | None = None) -> Run:
+    """Open a run folder or a single rank file.
+
+    Args:
+        path: The folder or file.
+        attempt: Number of the only attempt to open; the last chain by default.
+
+    Raises:
+        RunUnreadable: Nothing there can be used.
+        UsageError: There is no attempt of that number.
+    """
+    path = Path(path)
+    found = _found(path)
+    layouts = Layouts()
+    read = [read_rank_file(file, layouts, rank) for file, rank in found.files]
+    notes = [*found.notes, *(note for file in read for note in file.notes)]
+    ranks = _by_rank(read, notes)
+    if not ranks:
+        raise RunUnreadable(_nothing(path, notes))
+    started = launches(start for rank, file in ranks.items() for start in _starts(rank, file))
+    chain = _chosen(started, attempt)
+    timelines = _timelines(ranks, started, chain, notes)
+    return _run(path, timelines, ranks, started, chain, tuple(notes))
+
+
+run_directory = Source("pytscope", detects, open_run_directory)
+
+
+def _found(path: Path) -> _Found:
+    if path.exists() and not (path.is_dir() or path.is_file()):
+        msg = f"{path} is neither a folder nor a file"
+        raise RunUnreadable(msg)
+    if not path.is_dir():
+        named = _RANK_FILE.fullmatch(path.name)
+        return _Found(((path, int(named[1]) if named else None),))
+    try:
+        with os.scandir(path) as entries:
+            names = sorted(e.name for e in entries if e.name.endswith(".pts") and e.is_file())
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror or error}"
+        raise RunUnreadable(msg) from error
+    files: list[tuple[Path, int | None]] = []
+    notes = []
+    for name in names:
+        named = _RANK_FILE.fullmatch(name)
+        if named is None:
+            notes.append(ReadNote("foreign_file", f"{name} is not named like a rank file"))
+        elif named[2] is not None:
+            text = f"{name} is of a second process with rank {int(named[1])}; it is left out"
+            notes.append(ReadNote("second_file", text, int(named[1])))
+        else:
+            files.append((path / name, int(named[1])))
+    return _Found(tuple(files), tuple(notes))
+
+
+def _by_rank(read: Sequence[RankFile], notes: list[ReadNote]) -> dict[int, RankFile]:
+    """Usable files by the rank they say they are; the rest is noted."""
+    ranks: dict[int, RankFile] = {}
+    for file in read:
+        if not file.attempts:
+            continue
+        rank = file.rank or 0
+        other = ranks.get(rank)
+        if other is None:
+            ranks[rank] = file
+            continue
+        keep = file if _named_for(file, rank) and not _named_for(other, rank) else other
+        left = other if keep is file else file
+        text = f"{left.name} says it is rank {rank}, as {keep.name} does; it is left out"
+        notes.append(ReadNote("second_file", text, rank))
+        ranks[rank] = keep
+    return dict(sorted(ranks.items()))
+
+
+def _named_for(file: RankFile, rank: int) -> bool:
+    named = _RANK_FILE.fullmatch(file.name)
+    return named is not None and int(named[1]) == rank
+
+
+def _nothing(path: Path, notes: Sequence[ReadNote]) -> str:
+    met = "; ".join(note.message for note in notes[:_LISTED])
+    more = f"; and {len(notes) - _LISTED} more" if len(notes) > _LISTED else ""
+    if not met:
+        return f"{path} holds no rank file"
+    return f"{path} holds nothing that can be analysed: {met}{more}"
+
+
+def _starts(rank: int, file: RankFile) -> Iterator[Start]:
+    for ordinal, recorded in enumerate(file.attempts):
+        run = recorded.run
+        launcher = None
+        if run is not None and run.job is not None and run.restart is not None:
+            launcher = (run.job, run.restart)
+        epoch = recorded.start_epoch_ns
+        yield Start(rank, ordinal, epoch, epoch + recorded.last_ns, recorded.first_step, launcher)
+
+
+def _chosen(started: Sequence[Launch], attempt: int | None) -> range:
+    if attempt is None:
+        return last_chain(started)
+    if not 0 <= attempt < len(started):
+        numbers = ", ".join(str(i) for i in range(len(started)))
+        msg = f"the run has no attempt {attempt}; its attempts are: {numbers}"
+        raise UsageError(msg)
+    return range(attempt, attempt + 1)
+
+
+def _timelines(
+    ranks: dict[int, RankFile], started: Sequence[Launch], chain: range, notes: list[ReadNote]
+) -> tuple[Timeline, ...]:
+    """Timelines of the ranks that took part in the chain's last launch."""
+    timelines = []
+    for rank, file in ranks.items():
+        if rank not in started[chain[-1]].starts:
+            text = f"rank {rank} recorded other attempts, but not attempt {chain[-1]}"
+            notes.append(ReadNote("missed_launch", text, rank))
+            continue
+        members = [
+            Member(launch, file.attempts[started[launch].starts[rank].ordinal])
+            for launch in chain
+            if rank in started[launch].starts
+        ]
+        built, met = timeline(file, rank, members)
+        timelines.append(built)
+        notes += met
+    return tuple(timelines)
+
+
+def _run(
+    path: Path,
+    timelines: tuple[Timeline, ...],
+    ranks: dict[int, RankFile],
+    started: Sequence[Launch],
+    chain: range,
+    notes: tuple[ReadNote, ...],
+) -> Run:
+    last = [ranks[t.rank].attempts[started[chain[-1]].starts[t.rank].ordinal] for t in timelines]
+    lines = [recorded.run for recorded in last if recorded.run is not None]
+    first = lines[0] if lines else None
+    worlds = [line.world for line in lines if line.world is not None]
+    return Run(
+        path=str(path),
+        name=(first.name if first else None) or path.resolve().name,
+        timelines=timelines,
+        world_size=max(worlds, default=None),
+        config=first.configuration if first else {},
+        environment=_environment(last),
+        source=run_directory.name,
+        flops_per_step=first.flops_per_step if first else None,
+        peak_flops=first.peak_flops if first else None,
+        other_attempts=tuple(i for i in range(len(started)) if i not in chain),
+        live=any(ranks[t.rank].live for t in timelines),
+        notes=notes,
+    )
+
+
+def _environment(last: Sequence[RecordedAttempt]) -> dict[str, object]:
+    """Provenance of the lowest rank that has any."""
+    for recorded in last:
+        if recorded.run is not None:
+            return {**recorded.run.environment, **recorded.provenance}
+    return {}

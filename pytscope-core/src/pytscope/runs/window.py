@@ -1,0 +1,76 @@
+"""A run cut down to some of its steps."""
+
+from __future__ import annotations
+
+import attrs
+
+from pytscope.model.errors import NothingUsable, UsageError
+from pytscope.runs.run import Attempt, Bools, Run, Timeline
+
+
+def windowed(run: Run, first: int | None, last: int | None) -> Run:
+    """Keep the steps from `first` to `last`, both included.
+
+    Startup goes with an open beginning and shutdown with an open end: they
+    are kept only when the bound on their side is None. Of what is lost, the
+    part in the window stays. Attempts without a step in the window go.
+
+    Args:
+        run: The run.
+        first: Number of the first step to keep, or None for all before `last`.
+        last: Number of the last step to keep, or None for all after `first`.
+
+    Raises:
+        UsageError: The window ends before it begins.
+        NothingUsable: No rank has a step in it.
+    """
+    if first is None and last is None:
+        return run
+    if first is not None and last is not None and last < first:
+        msg = f"the window of steps {first} to {last} ends before it begins"
+        raise UsageError(msg)
+    timelines = tuple(_cut(timeline, first, last) for timeline in run.timelines)
+    if not any(len(timeline) for timeline in timelines):
+        raise NothingUsable(_outside(run, first, last))
+    return attrs.evolve(run, timelines=timelines, window=(first, last))
+
+
+def _outside(run: Run, first: int | None, last: int | None) -> str:
+    asked = f"{'' if first is None else first}:{'' if last is None else last}"
+    present = [timeline.step for timeline in run.timelines if len(timeline)]
+    if not present:
+        return f"no step was recorded, so none is in {asked}"
+    low = min(int(step.min()) for step in present)
+    high = max(int(step.max()) for step in present)
+    return f"no step is in {asked}; the run has steps {low} to {high}"
+
+
+def _cut(timeline: Timeline, first: int | None, last: int | None) -> Timeline:
+    inside: Bools = (timeline.step >= timeline.step) if first is None else timeline.step >= first
+    if last is not None:
+        inside = inside & (timeline.step <= last)
+    present = set(timeline.attempt[inside].tolist())
+    kept = [attempt for attempt in timeline.attempts if attempt.number in present]
+    # A rank without a step in the window is still a rank that recorded.
+    kept = kept or list(timeline.attempts[-1:])
+    attempts = tuple(_trimmed(a, first, last, leads=a is kept[0]) for a in kept)
+    return timeline.select(inside, attempts)
+
+
+def _trimmed(attempt: Attempt, first: int | None, last: int | None, *, leads: bool) -> Attempt:
+    gaps = tuple(
+        gap
+        for gap in attempt.gaps
+        if (first is None or gap.step >= first) and (last is None or gap.step <= last)
+    )
+    whole_start, whole_end = first is None, last is None
+    return attrs.evolve(
+        attempt,
+        startup=attempt.startup if whole_start else (),
+        shutdown=attempt.shutdown if whole_end else (),
+        open_state=attempt.open_state if whole_end else None,
+        downtime_ns=0 if leads and not whole_start else attempt.downtime_ns,
+        gaps=gaps,
+        lost_ns=sum(gap.ns for gap in gaps),
+        lost_steps=sum(gap.steps for gap in gaps),
+    )

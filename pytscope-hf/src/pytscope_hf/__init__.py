@@ -1,0 +1,1 @@
+"""pytscope for the Hugging Face Trainer: the place of `PytscopeCallback`, which is not written yet."""

@@ -1,0 +1,1 @@
+"""pytscope for PyTorch Lightning: the place of `PytscopeCallback`, which is not written yet."""

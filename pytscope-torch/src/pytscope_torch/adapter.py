@@ -1,0 +1,37 @@
+"""The door through which pytscope-core reaches PyTorch: waiting, and the process group.
+
+Core imports this module lazily, when `sync=True` is asked for or when the
+process already uses `torch.distributed`.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed
+
+
+def synchronize() -> None:
+    """Wait for the work queued on the accelerator in use, if one is.
+
+    A device that this process never touched is not initialised for it, and
+    nothing is waited for while a CUDA graph is being captured. An error that
+    the device has pending stays pending: the next operation of the training
+    itself raises it, where its author can see it.
+    """
+    try:
+        if torch.cuda.is_initialized():
+            if not torch.cuda.is_current_stream_capturing():
+                torch.cuda.synchronize()
+        elif torch.backends.mps.is_available():
+            torch.mps.synchronize()
+        elif torch.xpu.is_initialized():
+            torch.xpu.synchronize()
+    except RuntimeError:
+        return
+
+
+def process_group() -> tuple[int, int] | None:
+    """Rank and world size of the default process group, or None without one."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
