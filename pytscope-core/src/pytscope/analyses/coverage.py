@@ -231,10 +231,10 @@ class Coverage:
             yield f"no completed step of {ranks_named(self.ranks_empty)}"
         for rank in self.stopped[:MOST_LINES]:
             of_rank = f"rank {rank.rank} " if len(self.ranks) > 1 else ""
-            if rank.stop is not None:
-                yield f"{of_rank}did not finish: last heard of {rank.stop}"
             if rank.ended_by is not None:
                 yield f"{of_rank}ended by {rank.ended_by}"
+            if rank.stop is not None:
+                yield f"{of_rank}did not finish: last heard of {rank.stop}"
         if self.lost_steps or self.lost_ns or self.damaged_bytes:
             yield (
                 f"records lost: {count(self.lost_steps, 'step')}, {duration(self.lost_ns)}; "
@@ -263,7 +263,8 @@ class Coverage:
             yield f"recording took {duration(self.overhead_ns_per_step)} a step, {share}"
 
     def _met(self) -> Iterator[str]:
-        passed = [f"exception {seen}" for seen in self.exceptions if not seen.ended]
+        last = [rank.ended_by for rank in self.ranks]
+        passed = [f"exception {seen}" for seen in self.exceptions if seen not in last]
         warned = [f"warning: {message}" for message in self.warnings]
         for lines in (passed, warned, [note.message for note in self.notes]):
             yield from lines[:MOST_LINES]

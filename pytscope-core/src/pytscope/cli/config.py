@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from pytscope.cli import parameters as read
+from pytscope.cli.parameters import Auto, Never
 from pytscope.cli.presentation import COLORS
 from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
@@ -45,10 +46,10 @@ class Config:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     severity: Severity | None = None
-    fail_on: Severity | None = None
+    fail_on: Severity | Never | None = None
     strict: bool | None = None
     show_passed: bool | None = None
-    warmup: int | None = None
+    warmup: int | Auto | None = None
     flops_per_step: float | None = None
     peak_tflops: float | None = None
     color: str | None = None

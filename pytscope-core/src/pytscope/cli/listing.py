@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
+from pytscope.cli.output import write_stdout
 from pytscope.cli.page import print_page
+from pytscope.model.document import plugin_document, problem_document
 from pytscope.model.report import PluginInfo, Problem
 from pytscope.plugins.registry import Registry
 
@@ -32,3 +35,13 @@ def _problems(problems: Iterable[Problem]) -> Iterator[str]:
     yield "Problems"
     for problem in problems:
         yield f"  {problem.plugin}, {problem.stage}: {problem.message}"
+
+
+def print_json(registry: Registry) -> None:
+    """Print the listing as JSON: every plugin, and every problem."""
+    document = {
+        "schema": "pytscope.plugins/1",
+        "plugins": [plugin_document(plugin) for plugin in registry.plugins],
+        "problems": [problem_document(problem) for problem in registry.problems],
+    }
+    write_stdout(json.dumps(document, indent=2) + "\n")

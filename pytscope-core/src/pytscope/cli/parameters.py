@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import attrs
 import click
@@ -12,6 +13,8 @@ import click
 from pytscope.model.findings import Severity
 
 Parse = Callable[[str], Any]
+Auto = Literal["auto"]
+Never = Literal["never"]
 
 _NARROWEST, _WIDEST = 40, 1000
 _MOST_DIGITS = 18
@@ -60,10 +63,10 @@ def columns(text: str) -> int:
     return width
 
 
-def warmup(text: str) -> int | None:
-    """A number of steps, or None for `auto`."""
+def warmup(text: str) -> int | Auto:
+    """A number of steps, or `auto`."""
     if text.strip().lower() == "auto":
-        return None
+        return "auto"
     try:
         return whole(text)
     except ValueError as error:
@@ -109,10 +112,10 @@ def severity(text: str) -> Severity:
         raise ValueError(msg) from None
 
 
-def gate(text: str) -> Severity | None:
-    """A severity, or None for `never`."""
+def gate(text: str) -> Severity | Never:
+    """A severity, or `never`."""
     if text.strip().lower() == "never":
-        return None
+        return "never"
     try:
         return severity(text)
     except ValueError as error:
@@ -160,3 +163,20 @@ def names(text: str) -> tuple[str, ...]:
         msg = "a value is a list of plugin names; without one the option shows the plugins"
         raise ValueError(msg)
     return given
+
+
+@attrs.frozen
+class Target:
+    """A reporter, and the file its text goes to; None for standard output."""
+
+    name: str
+    file: Path | None = None
+
+
+def target(text: str) -> Target:
+    """`FORMAT` or `FORMAT:FILE`."""
+    name, colon, file = text.partition(":")
+    if not name or (colon and not file):
+        msg = f"{text!r} is not FORMAT or FORMAT:FILE"
+        raise ValueError(msg)
+    return Target(name, None if file in ("", "-") else Path(file))

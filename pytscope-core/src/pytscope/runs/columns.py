@@ -40,6 +40,10 @@ class _Pieces:
         self.places: list[tuple[int, int]] = []
         self.rows: list[Ints] = []
 
+    @property
+    def steps(self) -> int:
+        return sum(n for _, n in self.places)
+
     def all_rows(self) -> Ints:
         return self.rows[0] if len(self.rows) == 1 else np.concatenate(self.rows)
 
@@ -146,7 +150,7 @@ class BlockColumns:
         return _merged(rows, values, late)
 
     def _sum(self, pieces: _Pieces, columns: Sequence[Column]) -> Ints:
-        total = np.zeros(sum(n for _, n in pieces.places), np.int64)
+        total = np.zeros(pieces.steps, np.int64)
         for column in columns:
             total += self._values(pieces, column)
         return total
@@ -177,7 +181,7 @@ def _by_layout(view: memoryview, blocks: Sequence[StepBlock]) -> list[tuple[Ints
             block.patterns.entries, _rows(view, block, row), strict=True
         ):
             if count:
-                pieces = groups.setdefault(layout, _Pieces(layout))
+                pieces = groups.get(layout) or groups.setdefault(layout, _Pieces(layout))
                 pieces.places.append((at, count))
                 pieces.rows.append(rows)
             at += count * layout.width

@@ -1,0 +1,129 @@
+"""Everything a contributor runs: `nox -l` lists the sessions, `nox -s NAME` runs one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4"
+nox.options.sessions = ["lint", "types", "imports", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+ROOT = Path(__file__).parent
+CORE = "pytscope-core"
+TORCH = "pytscope-torch"
+DISTRIBUTED = "pytscope-rules-distributed"
+PACKAGES = (CORE, TORCH, "pytscope-lightning", "pytscope-hf", DISTRIBUTED)
+DEMO_PACK = "examples/pytscope-rules-demo"
+CONSTRAINTS = ("-c", "constraints-dev.txt")
+TEST_TOOLS = ("pytest", "hypothesis", "jsonschema")
+LINT_TOOLS = ("ruff", "mypy", "import-linter")
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install in one command, so that in-tree packages satisfy each other."""
+    session.install("-q", *CONSTRAINTS, *requirements)
+
+
+def trees(*folders: str) -> list[str]:
+    """Editable installs of packages in the tree."""
+    return [part for folder in folders for part in ("-e", f"./{folder}")]
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Train a real model with a slow loader, evaluation and checkpoints; print its report."""
+    install(session, "torch", *trees(CORE, TORCH))
+    run_dir = session.create_tmp() + "/pytorch"
+    faulty = ("--slow-loader", "--eval-every", "20", "--checkpoint-every", "40")
+    session.run(
+        "python", "examples/pytorch_real.py", *faulty, "--other-every", "10", "--run-dir", run_dir
+    )
+    session.run("pytscope", "analyze", run_dir)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the whole test suite with core, the torch package and the demo pack installed."""
+    install(session, "torch", *TEST_TOOLS, *trees(CORE, TORCH, DISTRIBUTED, DEMO_PACK))
+    session.run("pytest", *(session.posargs or ["-q", "tests", f"{DEMO_PACK}/tests"]))
+
+
+@nox.session
+def alone(session: nox.Session) -> None:
+    """Install single packages from their wheels with what they declare, and test them.
+
+    By default core, the demo pack and rules-distributed; others by name.
+    """
+    session.install("-q", "build", "hatchling")
+    wheels = Path(session.create_tmp()) / "wheels"
+    wanted = session.posargs or [CORE, DEMO_PACK, DISTRIBUTED]
+    for folder in dict.fromkeys([*PACKAGES, *wanted]):
+        session.run(
+            "python", "-m", "build", "-w", "-n", "-o", str(wheels), folder, silent=True
+        )
+    for folder in wanted:
+        name = Path(folder).name
+        place = Path(session.create_tmp()) / f"alone-{name}"
+        session.run("python", "-m", "venv", "--clear", str(place))
+        python = str(place / ("Scripts" if os.name == "nt" else "bin") / "python")
+        pip = (python, "-m", "pip")
+        find = ("--find-links", str(wheels), *CONSTRAINTS)
+        session.run(*pip, "install", "-q", *find, name, *TEST_TOOLS, external=True)
+        session.run(*pip, "check", external=True)
+        session.run(python, "-m", "pytest", "-q", *tests_of(folder), external=True)
+
+
+def tests_of(folder: str) -> list[str]:
+    """The tests that hold for a package installed alone."""
+    if folder == CORE:
+        return ["tests/core"]
+    own = ROOT / folder / "tests"
+    named = ROOT / "tests" / Path(folder).name.removeprefix("pytscope-").replace("-", "_")
+    return [str(path) for path in (own, named) if path.exists()]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and formatting."""
+    session.install("-q", "ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Type-check every package, strictly."""
+    install(session, "mypy", "pytest", *trees(CORE))
+    sources = [f"{folder}/src" for folder in PACKAGES]
+    session.run("mypy", *sources, f"{DEMO_PACK}/src")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Check who may import whom."""
+    install(session, "import-linter", *trees(CORE))
+    session.run("lint-imports")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Print what recording costs here, variants interleaved in one process."""
+    install(session, *trees(CORE))
+    session.run("python", "bench/recording.py", *session.posargs)
+
+
+@nox.session
+def rates(session: nox.Session) -> None:
+    """Print false-positive rates and power of the statistical rules, full families."""
+    install(session, *trees(CORE))
+    session.run("python", "bench/rates.py", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Check that the generated pages of the documentation are current."""
+    install(session, *TEST_TOOLS, *trees(CORE))
+    session.run("pytest", "-q", "tests/docs", *session.posargs)

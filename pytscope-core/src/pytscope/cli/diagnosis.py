@@ -1,0 +1,68 @@
+"""From the command line of `analyze` to a drawn report and an exit code."""
+
+from __future__ import annotations
+
+import os
+
+from pytscope.analysis.orchestrator import analyze, prepare
+from pytscope.api import opened
+from pytscope.cli import gates
+from pytscope.cli.asked import Asked, analyze_options, look
+from pytscope.cli.config import Config
+from pytscope.cli.formats import checked_targets, draw
+from pytscope.cli.output import say
+from pytscope.cli.presentation import Presentation
+from pytscope.cli.settings import first
+from pytscope.model.errors import NothingUsable
+from pytscope.model.findings import Severity
+from pytscope.model.report import Report
+from pytscope.plugins.registry import Registry
+from pytscope.plugins.selection import raises_plugin_errors
+from pytscope.runs.run import Run
+
+DONE, GATE, STRICT = 0, 1, 4
+
+
+def diagnose(
+    path: str, asked: Asked, config: Config, registry: Registry, presentation: Presentation
+) -> int:
+    """Analyse a run, draw its report, and decide the exit code.
+
+    Args:
+        path: The run.
+        asked: The command line.
+        config: The settings file.
+        registry: What is loaded.
+        presentation: Options before and after the verb.
+
+    Raises:
+        PytscopeError: Something cannot be read, used or written. A run without
+            a usable step is drawn first, for what its coverage says.
+    """
+    reraise = raises_plugin_errors(os.environ)
+    targets = checked_targets(asked.formats, registry)
+    options = analyze_options(asked, config, registry, raise_errors=reraise)
+    run = opened(path, registry, source=asked.source, attempt=asked.attempt)
+    report = analyze(run, registry, options)
+    shown = gates.at_least(report, first(asked.severity, config.severity) or Severity.INFO)
+    drawn = draw(shown, targets, registry, look(asked, config, presentation), reraise=reraise)
+    prepared = prepare(run, options)
+    if not gates.usable(prepared.timelines):
+        raise NothingUsable(gates.unusable_reason(prepared))
+    # A reporter that failed is known only after drawing.
+    late = drawn.problems[len(shown.problems) :]
+    return _code(asked, config, prepared, report, len(late))
+
+
+def _code(asked: Asked, config: Config, run: Run, report: Report, late: int) -> int:
+    if asked.strict or config.strict:
+        reasons = gates.strict_reasons(run, report)
+        for reason in reasons:
+            say(f"strict: {reason}")
+        if reasons or late:
+            return STRICT
+    limit = first(asked.fail_on, config.fail_on)
+    if isinstance(limit, Severity) and (count := gates.reaching(report, limit)):
+        say(f"fail-on: {count} finding{'s' * (count > 1)} of severity {limit.value} or above")
+        return GATE
+    return DONE

@@ -1,0 +1,89 @@
+"""`pytscope explain`: a rule's page, its thresholds, and how to set them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from pytscope.cli.presentation import presentation_options
+
+if TYPE_CHECKING:
+    from pytscope.plugins.entries import RegisteredRule
+    from pytscope.plugins.registry import Registry
+
+
+@click.command()
+@click.argument("rule")
+@presentation_options
+def explain(rule: str) -> int:
+    """Explain a RULE by its id, such as TIMING.JITTER, in any case."""
+    from pytscope.cli.page import print_page
+    from pytscope.cli.selection import selected_registry
+    from pytscope.cli.shadowing import warn_of_other_distribution
+
+    warn_of_other_distribution()
+    registry = selected_registry(None, ())
+    print_page("\n".join(_page(_find(rule, registry))))
+    return 0
+
+
+def _find(name: str, registry: Registry) -> RegisteredRule:
+    from pytscope.model.errors import UsageError
+    from pytscope.plugins.wording import did_you_mean
+
+    names = registry.rule_names
+    rule_id = names.get(name.strip().upper())
+    if rule_id is None:
+        msg = f"there is no rule {name!r}{did_you_mean(name, names)}"
+        failed = "Some plugins failed: see 'pytscope plugins'." if registry.problems else ""
+        raise UsageError(msg, hint=failed or "Rules: see 'pytscope plugins'.")
+    return registry.rules[rule_id]
+
+
+def _page(registered: RegisteredRule) -> Iterator[str]:
+    rule, owner = registered.rule, registered.owner
+    brought = " ".join(filter(None, (owner.distribution, owner.version)))
+    yield f"{rule.id}"
+    yield f"since {rule.since}, by {owner.name} ({brought})"
+    if rule.aliases:
+        yield f"formerly {', '.join(rule.aliases)}"
+    yield ""
+    yield registered.page or "It has no page."
+    yield ""
+    yield "Needs"
+    for need in registered.wants:
+        yield f"    {need.parameter}: {_type_name(need.annotation)}"
+    if not registered.wants:
+        yield "    nothing"
+    yield ""
+    yield "Thresholds"
+    for threshold in registered.thresholds:
+        yield f"    {threshold}"
+    if not registered.thresholds:
+        yield "    none"
+        return
+    sample = registered.thresholds[0]
+    yield ""
+    yield "Set them in pyproject.toml or pytscope.toml:"
+    yield f'    [tool.pytscope.rules."{rule.id}"]'
+    yield f"    {sample.name} = {_toml(sample.default)}"
+    yield "or for one analysis:"
+    yield f"    pytscope analyze RUN --set {rule.id}.{sample.name}={_plain(sample.default)}"
+
+
+def _type_name(annotation: object) -> str:
+    if isinstance(annotation, type):
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")
+
+
+def _toml(value: object) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

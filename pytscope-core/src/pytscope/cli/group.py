@@ -1,0 +1,45 @@
+"""The command group: the verbs, and the options that stand before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pytscope.cli.analyze import analyze
+from pytscope.cli.demo import demo
+from pytscope.cli.explain import explain
+from pytscope.cli.plugins import plugins
+from pytscope.cli.presentation import presentation_options
+from pytscope.cli.run import run
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+    if not value or context.resilient_parsing:
+        return
+    import platform
+
+    from pytscope import __version__
+    from pytscope.cli.output import write_stdout
+
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    write_stdout(f"pytscope-core {__version__} ({python})\n")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+@presentation_options
+def pytscope() -> None:
+    """Say where the time of a training run went, and what to change."""
+
+
+for _verb in (analyze, demo, explain, plugins, run):
+    pytscope.add_command(_verb)
