@@ -82,6 +82,7 @@ class Truth:
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
+        """Stamp a stretch of work."""
         began = time.perf_counter()
         yield
         self.rows.append((name, self.steps, time.perf_counter() - began))

@@ -13,9 +13,7 @@ from pytscope.model.document import report_document, report_json
 from pytscope.plugins.declare import RenderOptions
 from tests.core import report_samples as samples
 
-SCHEMA = json.loads(
-    files("pytscope").joinpath("schemas/report-1.json").read_text(encoding="utf-8")
-)
+SCHEMA = json.loads(files("pytscope").joinpath("schemas/report-1.json").read_text(encoding="utf-8"))
 
 
 def strict(text: str) -> Any:

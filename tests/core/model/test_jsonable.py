@@ -97,7 +97,11 @@ def test_methods_of_odd_values_are_not_called():
 
 
 scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=()))
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(exclude_categories=()))
 )
 values = st.recursive(
     scalars,

@@ -38,7 +38,5 @@ def registry(*objects: Rule | Analyzer | Reporter | Source, origin: Origin = ACM
     for item in objects:
         by_type[type(item)].append(item)
     rules, analyzers, reporters, sources = by_type.values()
-    loaded = plugin(
-        origin, rules=rules, analyzers=analyzers, reporters=reporters, sources=sources
-    )
+    loaded = plugin(origin, rules=rules, analyzers=analyzers, reporters=reporters, sources=sources)
     return build_registry([loaded])

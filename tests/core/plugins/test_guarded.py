@@ -18,7 +18,7 @@ from pytscope import (
 from pytscope.model.report import Problem
 from pytscope.plugins.guarded import guarded_source, render
 from pytscope.testing import make_run
-from tests.core.plugins.made import ACME, plugin, registry
+from tests.core.plugins.made import ACME, registry
 from tests.core.report_samples import report as sample
 
 RUN = make_run({"data": 1}, steps=2)
@@ -45,7 +45,7 @@ def test_a_sound_source_is_as_before() -> None:
 
 
 def test_a_detection_that_fails_is_a_no_and_a_problem() -> None:
-    source, (late) = guarded(raising(SystemExit(2)), raising(ValueError()))
+    source, late = guarded(raising(SystemExit(2)), raising(ValueError()))
     assert source.detects(Path("x")) is False
     assert [(p.plugin, p.stage, p.message) for p in late] == [
         ("acme", "source s", "called sys.exit(2)")
@@ -89,15 +89,13 @@ def test_a_registry_keeps_late_failures() -> None:
 TEXT = Reporter("text", lambda report, options: f"{len(report.problems)} problems")
 
 
-def drawn(reporter: Reporter, name: str | None = None, **kwargs: Any) -> tuple[str, int]:
-    reporters = registry(TEXT, reporter).reporters
-    text, shown = render(
-        reporters, name or reporter.name, BARE, RenderOptions(), **kwargs
-    )
-    return text, len(shown.problems)
-
-
 BARE = attrs.evolve(sample(), problems=())
+
+
+def drawn(reporter: Reporter, **kwargs: Any) -> tuple[str, int]:
+    reporters = registry(TEXT, reporter).reporters
+    text, shown = render(reporters, reporter.name, BARE, RenderOptions(), **kwargs)
+    return text, len(shown.problems)
 
 
 def test_a_report_is_drawn() -> None:
@@ -124,11 +122,5 @@ def test_for_authors_any_reporter_raises() -> None:
 
 def test_an_unknown_format_names_the_others() -> None:
     with pytest.raises(UsageError, match="unknown format 'txt'; did you mean 'text'") as caught:
-        drawn(TEXT, "txt") if False else render(
-            registry(TEXT).reporters, "txt", BARE, RenderOptions()
-        )
+        render(registry(TEXT).reporters, "txt", BARE, RenderOptions())
     assert caught.value.hint == "Formats: text."
-
-
-def test_plugins_without_sources_have_none() -> None:
-    assert plugin().declared["sources"] == ()

@@ -72,7 +72,9 @@ def test_what_is_no_list_is_refused(returned: Any) -> None:
 
 
 def test_a_number_is_refused() -> None:
-    assert "not iterable" in problem_of(collect(ACME, module(pytscope_rules=hookimpl(lambda: 3))))[1]
+    assert (
+        "not iterable" in problem_of(collect(ACME, module(pytscope_rules=hookimpl(lambda: 3))))[1]
+    )
 
 
 def test_a_generator_that_raises_late_gives_nothing() -> None:

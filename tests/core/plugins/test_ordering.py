@@ -83,10 +83,10 @@ def test_one_that_needs_every_part_waits_for_all_kinds() -> None:
     every = Need("parts", Part, Kind.EVERY)
     budget = made("budget", Sum, every, origin=OWN)
     assert names(budget, made("wait", Wait), made("part", Part), made("a", A)) == [
+        "a",
         "part",
         "wait",
         "budget",
-        "a",
     ]
 
 

@@ -55,9 +55,7 @@ def killed(tmp_path: Path, where: str, after_s: float) -> tuple[int, Path]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize(("where", "after_s"), [("loop", 0.5), ("eval", 3.5), ("step", 3.5)])
-def test_sigkill_loses_at_most_the_last_second(
-    tmp_path: Path, where: str, after_s: float
-) -> None:
+def test_sigkill_loses_at_most_the_last_second(tmp_path: Path, where: str, after_s: float) -> None:
     done, folder = killed(tmp_path, where, after_s)
     run = attempt_of_torn((folder / "rank00000.pts").read_bytes())
     assert run["run"]["name"] == "killed"

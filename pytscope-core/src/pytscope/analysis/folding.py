@@ -23,7 +23,8 @@ def fold(
         findings: Findings with their rule ids.
         rule_names: Rule ids by former ids, for `explains` that use those.
     """
-    ordered = sorted(findings, key=lambda f: (*f.sort_key, f.ranks, f.title, f.detail))
+    # The text decides ties, so that a rule that walks over a set cannot shuffle a report.
+    ordered = sorted(findings, key=lambda f: (*f.sort_key, f.ranks, repr(f)))
     parents = [_parent(i, ordered, rule_names or {}) for i in range(len(ordered))]
     roots = [_root(i, parents) for i in range(len(ordered))]
     return tuple(

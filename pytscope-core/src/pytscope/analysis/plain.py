@@ -58,6 +58,8 @@ def _fits(value: Any, wanted: Any) -> bool:
         return isinstance(value, numbers.Real)
     if wanted is int:
         return isinstance(value, numbers.Integral)
+    if typing.get_origin(wanted) is tuple:
+        return isinstance(value, tuple | list)
     return isinstance(value, wanted)
 
 

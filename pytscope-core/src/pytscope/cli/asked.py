@@ -26,26 +26,26 @@ _WIDTH = 88
 class Asked:
     """What was written after `pytscope analyze`, option by option."""
 
-    run: str | None
-    formats: tuple[Target, ...]
-    warmup: int | Auto | None
-    steps: tuple[int | None, int | None] | None
-    attempt: int | None
-    select: tuple[tuple[str, ...], ...]
-    ignore: tuple[tuple[str, ...], ...]
-    severity: Severity | None
-    fail_on: Severity | Never | None
-    strict: bool
-    show_passed: bool
-    verbose: bool
-    settings: tuple[Setting, ...]
-    source: str | None
-    flops_per_step: float | None
-    peak_tflops: float | None
-    plugins_table: bool
-    only_plugins: tuple[tuple[str, ...], ...]
-    blocked: tuple[str, ...]
-    reproducible: bool
+    run: str | None = None
+    formats: tuple[Target, ...] = ()
+    warmup: int | Auto | None = None
+    steps: tuple[int | None, int | None] | None = None
+    attempt: int | None = None
+    select: tuple[tuple[str, ...], ...] = ()
+    ignore: tuple[tuple[str, ...], ...] = ()
+    severity: Severity | None = None
+    fail_on: Severity | Never | None = None
+    strict: bool = False
+    show_passed: bool = False
+    verbose: bool = False
+    settings: tuple[Setting, ...] = ()
+    source: str | None = None
+    flops_per_step: float | None = None
+    peak_tflops: float | None = None
+    plugins_table: bool = False
+    only_plugins: tuple[tuple[str, ...], ...] = ()
+    blocked: tuple[str, ...] = ()
+    reproducible: bool = False
 
     @property
     def only(self) -> tuple[str, ...] | None:
@@ -65,7 +65,7 @@ def analyze_options(
     Raises:
         UsageError: The file, or a number, asks for something that cannot be.
     """
-    warmup = first(asked.warmup, config.warmup)
+    warmup: int | Auto | None = first(asked.warmup, config.warmup)
     tflops = first(asked.peak_tflops, config.peak_tflops)
     if tflops is not None and tflops * _TERA == float("inf"):
         msg = f"a peak of {tflops} TFLOP/s is too large for a number"

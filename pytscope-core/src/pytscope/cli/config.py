@@ -131,7 +131,7 @@ def _text(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     def convert(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             msg = f"{value!r} is of the wrong type"
-            raise ValueError(msg)
+            raise ValueError(msg)  # noqa: TRY004  # the readers' one exception
         return parse(str(value))
 
     return convert
@@ -140,7 +140,7 @@ def _text(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         msg = f"{value!r} is neither true nor false"
-        raise ValueError(msg)  # noqa: TRY004  # the reader's one exception
+        raise ValueError(msg)  # noqa: TRY004  # the readers' one exception
     return value
 
 

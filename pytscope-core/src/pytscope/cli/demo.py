@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
@@ -31,6 +30,7 @@ def demo(folder: str | None) -> int:
     tenth batch of it three times as slow, two evaluations and two checkpoints.
     Without DIR it goes to a new temporary folder.
     """
+    from pytscope.cli.asked import Asked
     from pytscope.cli.config import Config
     from pytscope.cli.diagnosis import diagnose
     from pytscope.cli.output import say
@@ -42,7 +42,7 @@ def demo(folder: str | None) -> int:
     say(f"recording a faulty run into {place} (about 5 seconds)")
     record(place)
     registry = selected_registry(None, ())
-    code = diagnose(str(place), _nothing_asked(), Config(), registry, Presentation.current())
+    code = diagnose(str(place), Asked(), Config(), registry, Presentation.current())
     say(f"\nsee it again:  pytscope analyze {place}", keep="\n")
     say("more of it:    add -v, or --format json, or --warmup 0")
     return code
@@ -82,7 +82,7 @@ def record(place: Path, steps: int = STEPS) -> None:
                 sleep(_OPTIMIZER)
                 profiler.mark("optimizer")
                 profiler.log(loss=2.0 / (1 + 0.05 * step), lr=1e-3, samples=32)
-            if step % (steps // 2) == steps // 2 - 1:
+            if step in (steps // 3, 2 * steps // 3):
                 with profiler.phase("eval"):
                     sleep(_EVAL)
                 with profiler.phase("checkpoint"):

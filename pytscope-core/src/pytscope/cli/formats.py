@@ -48,7 +48,7 @@ class Look:
     """
 
     color: str = "auto"
-    options: RenderOptions = RenderOptions()
+    options: RenderOptions = attrs.field(factory=RenderOptions)
 
     def on(self, terminal: Terminal) -> RenderOptions:
         """The options for a place that is, or is no, terminal."""
@@ -84,9 +84,7 @@ def draw(
         before = len(report.problems)
         terminal = Terminal.of(sys.stdout, os.environ) if wanted.file is None else Terminal()
         options = look.on(terminal)
-        text, report = render(
-            registry.reporters, wanted.name, report, options, reraise=reraise
-        )
+        text, report = render(registry.reporters, wanted.name, report, options, reraise=reraise)
         for problem in report.problems[before:]:
             said = f"{problem.stage} of plugin {problem.plugin} failed: {problem.message}"
             say(f"warning: {said}; {FALLBACK} is written instead")

@@ -21,7 +21,7 @@ _MOST_DIGITS = 18
 _SHORT = {"med": "medium"}
 
 
-class Parsed(click.ParamType):
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
     """A parameter whose text a function reads.
 
     Args:
@@ -33,9 +33,7 @@ class Parsed(click.ParamType):
         self.name = name
         self._parse = parse
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the text; what is no text has been read already."""
         if not isinstance(value, str):
             return value

@@ -81,15 +81,20 @@ class LiveMethods(_Base):
         **extra: Any,
     ) -> None:
         """Append logged values; floats, ints and None as they are."""
-        values: Any = (loss, grad_norm, lr, tokens, samples)
-        if not PLAIN.issuperset(map(type, values)) or extra:
-            self._log_slowly(values, extra)
-        elif get_ident() == self._thread:
+        if (
+            get_ident() == self._thread
+            and not extra
+            and (type(loss) is float or loss is None)
+            and (type(grad_norm) is float or grad_norm is None)
+            and (type(lr) is float or lr is None)
+            and (tokens is None or type(tokens) is int)
+            and (samples is None or type(samples) is int)
+        ):
             events = self._events
             events.append(LOG)
-            events.append(values)
+            events.append((loss, grad_norm, lr, tokens, samples))
         else:
-            self._log_slowly(values, extra)
+            self._log_slowly((loss, grad_norm, lr, tokens, samples), extra)
 
     def _log_slowly(self, values: tuple[Any, ...], extra: dict[str, Any]) -> None:
         kept = tuple(v if type(v) in PLAIN else scalar(v, warn_once) for v in values)

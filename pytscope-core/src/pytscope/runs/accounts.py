@@ -57,6 +57,7 @@ def account(recorded: RecordedAttempt, wall_ns: Ints) -> Account:
         dropped_steps=recorded.dropped,
         damaged_bytes=recorded.damaged_bytes,
         finished=end is not None,
+        ended_well=end is not None and end.reason == "finish",
         open_state=_open_state(recorded),
         overhead_ns=end.overhead_ns if end else None,
         writer_ns=end.writer_ns if end else None,

@@ -57,6 +57,7 @@ class Attempt:
         dropped_steps: Those of them the writer dropped on a stalled disk.
         damaged_bytes: Bytes skipped while reading.
         finished: Whether it wrote its end.
+        ended_well: Whether that end was a `finish()` that no exception caused.
         open_state: Where it was when last heard of, if a step was open.
         overhead_ns: Recording time on the training thread, as calibrated by
             the recorder, or None when not recorded.
@@ -78,6 +79,7 @@ class Attempt:
     dropped_steps: int = 0
     damaged_bytes: int = 0
     finished: bool = True
+    ended_well: bool = False
     open_state: OpenState | None = None
     overhead_ns: int | None = None
     writer_ns: int | None = None

@@ -112,6 +112,7 @@ class EndLine:
         dropped: Steps dropped on a stalled disk.
         overhead_ns: Recording time on the training thread, or None.
         writer_ns: CPU time of the writer thread, or None.
+        reason: `finish`, or `exception` when one ended the recording.
     """
 
     wall_ns: int
@@ -120,3 +121,4 @@ class EndLine:
     dropped: int = 0
     overhead_ns: int | None = None
     writer_ns: int | None = None
+    reason: str | None = None

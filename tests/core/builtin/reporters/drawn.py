@@ -104,9 +104,9 @@ REPORTS = st.builds(
         max_size=3,
     ).map(tuple),
     panels=st.lists(PANELS, max_size=2).map(tuple),
-    problems=st.lists(
-        st.builds(Problem, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS), max_size=1
-    ).map(tuple),
+    problems=st.lists(st.builds(Problem, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS), max_size=1).map(
+        tuple
+    ),
     plugins=st.lists(
         st.builds(
             PluginInfo,

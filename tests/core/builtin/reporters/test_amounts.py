@@ -9,7 +9,13 @@ from pytscope.builtin.reporters.amounts import number, ranges, seconds
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0, "0 ns"), (0.0123, "12.3 ms"), (1.141, "1.14 s"), (90_061, "25 h 01 m"), (math.inf, "inf s")],
+    [
+        (0, "0 ns"),
+        (0.0123, "12.3 ms"),
+        (1.141, "1.14 s"),
+        (90_061, "25 h 01 m"),
+        (math.inf, "inf s"),
+    ],
 )
 def test_seconds(value, shown):
     assert seconds(value) == shown

@@ -60,7 +60,9 @@ def _rank(timeline: Timeline) -> RankCoverage:
     redone = timeline.has(Flag.REDONE)
     attempts = timeline.attempts
     last = attempts[-1].number if attempts else None
-    ended = [seen for seen in exceptions(timeline) if seen.ended and seen.attempt == last]
+    well = bool(attempts) and attempts[-1].ended_well  # the code caught what it raised
+    seen_all = () if well else exceptions(timeline)
+    ended = [seen for seen in seen_all if seen.ended and seen.attempt == last]
     overheads = [a.overhead_ns for a in attempts if a.overhead_ns is not None]
     finished = bool(attempts) and attempts[-1].finished
     return RankCoverage(

@@ -40,8 +40,10 @@ def findings_lines(report: Report, pen: Pen, *, verbose: bool) -> list[Line]:
 def _lamp(report: Report) -> Tone:
     if report.folded:
         return TONES[min((f.severity for f in report.findings), key=lambda s: s.order)]
-    passed = any(check.outcome is Outcome.PASSED for check in report.checks)
-    return Tone.OK if passed else Tone.FAINT
+    outcomes = {check.outcome for check in report.checks}
+    if Outcome.ERROR in outcomes:
+        return Tone.WATCH
+    return Tone.OK if Outcome.PASSED in outcomes else Tone.FAINT
 
 
 def _headline(report: Report) -> str:
@@ -51,14 +53,22 @@ def _headline(report: Report) -> str:
         by = Counter(row.finding.severity for row in report.folded)
         said.append(" · ".join(f"{by[s]} {s.value}" for s in Severity if by[s]))
     else:
-        passed, unmeasured = outcomes[Outcome.PASSED], outcomes[Outcome.NOT_MEASURED]
-        nothing = "no findings" if passed else "nothing could be told"
-        said.append(f"{nothing}: {passed} checks passed, {unmeasured} not measured")
+        said.append(_none_found(outcomes))
     shown = {finding.rule for finding in report.findings}
     fired = {check.rule for check in report.checks if check.outcome is Outcome.FINDING}
     if hidden := sorted(fired - shown):
         said.append(f"below the severity asked for and not shown: {', '.join(hidden)}")
     return " · ".join(said)
+
+
+def _none_found(outcomes: Counter[Outcome]) -> str:
+    """Never "no findings" without what was checked, and what could not be."""
+    passed, failed = outcomes[Outcome.PASSED], outcomes[Outcome.ERROR]
+    nothing = "no findings" if passed else "nothing could be told"
+    said = f"{nothing}: {passed} checks passed, {outcomes[Outcome.NOT_MEASURED]} not measured"
+    if outcomes[Outcome.INCONCLUSIVE]:
+        said += f", {outcomes[Outcome.INCONCLUSIVE]} inconclusive"
+    return f"{said}, {failed} failed" if failed else said
 
 
 def _finding(row: FoldedFinding, wall_s: float, pen: Pen) -> list[Line]:

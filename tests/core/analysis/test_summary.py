@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import attrs
+
+from pytscope.analysis.summary import summarise
+from pytscope.runs.building import EPOCH_NS
+from pytscope.runs.run import measured_wall_ns
+from pytscope.testing import make_run
+
+
+def test_the_shown_rank_gives_steps_and_wall() -> None:
+    run = make_run({"data": 1}, steps=4, ranks={0: {}, 1: {"data": 5}, 3: {"data": 9}})
+    summary = summarise(run)
+    assert summary.ranks == (0, 1, 3)
+    assert summary.world_size == 4
+    assert summary.steps == 4
+    assert summary.wall_ns == 20_000_000 == measured_wall_ns(run.rank(1))
+    assert summary.finished
+    assert summary.created_epoch_ns == EPOCH_NS
+
+
+def test_steps_done_again_count_once() -> None:
+    summary = summarise(make_run({"data": 1}, attempts=[(0, 6), (4, 6)]))
+    assert summary.steps == 10
+    assert summary.attempts == (0, 1)
+
+
+def test_a_rank_that_did_not_finish_is_enough() -> None:
+    assert not summarise(make_run({"data": 1}, finished=False)).finished
+
+
+def test_an_earlier_attempt_that_was_cut_off_is_no_matter() -> None:
+    run = make_run({"data": 1}, attempts=[(0, 5), (5, 5)])
+    (timeline,) = run.timelines
+    timeline.attempts = (attrs.evolve(timeline.attempts[0], finished=False), timeline.attempts[1])
+    assert summarise(run).finished
+
+
+def test_names_and_places_are_the_runs() -> None:
+    run = attrs.evolve(
+        make_run({"data": 1}, name="n", steps=3),
+        path="p",
+        source="s",
+        window=(1, None),
+        other_attempts=(4,),
+    )
+    summary = summarise(run)
+    assert (summary.name, summary.path, summary.source) == ("n", "p", "s")
+    assert (summary.window, summary.other_attempts) == ((1, None), (4,))

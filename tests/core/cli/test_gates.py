@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from pytscope.cli.gates import at_least, reaching, strict_reasons, unusable_reason, usable
+from pytscope.model.findings import Severity
+from pytscope.model.report import FoldedFinding
+from pytscope.runs.run import ReadNote, Run
+from pytscope.runs.warmup import with_warmup
+from pytscope.testing import make_run
+from tests.core import report_samples as samples
+
+LOW = attrs.evolve(samples.JITTER, severity=Severity.LOW)
+HIGH = attrs.evolve(samples.JITTER, severity=Severity.HIGH)
+
+
+def rules_shown(report, severity):
+    return [(len(row.also), row.finding.severity) for row in at_least(report, severity).folded]
+
+
+@pytest.mark.parametrize(
+    ("severity", "count"), [(Severity.INFO, 3), (Severity.LOW, 3), (Severity.HIGH, 2)]
+)
+def test_folded_findings_count(severity, count):
+    assert reaching(samples.report(), severity) == count
+
+
+def test_findings_below_go_with_those_folded_under_them():
+    rows = (FoldedFinding(HIGH, (LOW,)), FoldedFinding(LOW, (LOW,)))
+    assert rules_shown(samples.report(folded=rows), Severity.MEDIUM) == [(0, Severity.HIGH)]
+
+
+def test_a_finding_that_explains_one_that_stays_stays():
+    rows = (FoldedFinding(LOW, (HIGH,)),)
+    assert rules_shown(samples.report(folded=rows), Severity.HIGH) == [(1, Severity.LOW)]
+
+
+def run_of(**last_attempt: int) -> Run:
+    return make_run({"forward": 10}, steps=4, last_attempt=last_attempt)
+
+
+def test_strict_is_content_with_a_whole_run():
+    assert strict_reasons(run_of(), samples.report()) == []
+
+
+def test_strict_names_what_failed():
+    reasons = strict_reasons(run_of(), samples.troubled())
+    assert reasons == [
+        "plugin acme, rule ACME.BROKEN: ValueError: boom",
+        "ACME.BROKEN could not be evaluated: ValueError: boom",
+    ]
+
+
+def test_strict_names_what_is_lost():
+    run = run_of(lost_steps=3, damaged_bytes=17)
+    note = ReadNote("unreadable_file", "rank00001.pts cannot be read")
+    reasons = strict_reasons(attrs.evolve(run, notes=(note,)), samples.report())
+    assert reasons == [
+        "the records of 3 steps are lost",
+        "17 bytes could not be read",
+        "rank00001.pts cannot be read",
+    ]
+
+
+def test_a_run_of_warm_up_alone_is_not_usable():
+    run = with_warmup(run_of(), 2)
+    assert usable(run.timelines)
+    warm = with_warmup(run, 10)
+    assert not usable(warm.timelines)
+    assert unusable_reason(warm) == "no usable step: of 4 steps found, 4 warm-up"
