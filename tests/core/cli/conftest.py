@@ -30,9 +30,7 @@ Command = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An empty current folder, and an environment that asks for nothing."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "PYTSCOPE_PLUGINS"):
         monkeypatch.delenv(name, raising=False)
@@ -63,7 +61,9 @@ def shell() -> Callable[..., subprocess.CompletedProcess[bytes]]:
         source = Path(main.__globals__["__file__"]).parents[2]
         env = {
             "PATH": os.environ["PATH"],
-            "PYTHONPATH": os.pathsep.join([environ.pop("FIRST", ""), str(source)]).strip(os.pathsep),
+            "PYTHONPATH": os.pathsep.join([environ.pop("FIRST", ""), str(source)]).strip(
+                os.pathsep
+            ),
             "PYTSCOPE": f"{sys.executable} -m pytscope",
             **environ,
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter_ns
@@ -23,6 +24,8 @@ from pytscope.recording.recorder import Recorder
 from pytscope.recording.writer import Writer
 
 CALIBRATION_STAMPS = 200
+PROVENANCE_S = 3.0
+"""Longest wait at the end of a short run for what it was made of."""
 
 
 class Profiler(Recorder):
@@ -61,6 +64,7 @@ class Profiler(Recorder):
         "_inline",
         "_memory",
         "_opened",
+        "_provenance",
         "_ranks",
         "_run_dir",
         "_stamp_ns",
@@ -69,6 +73,7 @@ class Profiler(Recorder):
     )
 
     _opened: Opened
+    _provenance: threading.Thread
     _stamp_ns: float
 
     def __init__(
@@ -174,9 +179,11 @@ class Profiler(Recorder):
         self.__class__ = live
         lifecycle.enter(self)
         if not self._inline:
-            self._writer.start(self._note_provenance)
-        else:
-            self._note_provenance()
+            self._writer.start()
+        self._provenance = provenance_thread = threading.Thread(
+            target=self._note_provenance, name="pytscope-provenance", daemon=True
+        )
+        provenance_thread.start()
 
     def _write_header(self, rank: RankInfo, step: int, began: int, path: Path) -> None:
         environment = provenance.quick(os.environ, sys.argv)
@@ -189,7 +196,8 @@ class Profiler(Recorder):
             self._note("warning", {"message": "another live process records this rank"})
 
     def _note_provenance(self) -> None:
-        self._note("provenance", provenance.slow(Path.cwd()))
+        with harmless("reading provenance"):
+            self._note("provenance", provenance.slow(Path.cwd()))
 
     def _note(self, kind: str, values: dict[str, Any]) -> None:
         self._notes.append((self._clock(), kind, values))
@@ -238,6 +246,7 @@ class Profiler(Recorder):
             self._idle()
             for sampler in self._samplers:
                 sampler.stop()
+            self._provenance.join(PROVENANCE_S)
             if self._writer.stop():
                 self._writer.finish(now, {"overhead_ns": self._overhead_ns(), "reason": reason})
                 self._opened.file.close()

@@ -71,16 +71,12 @@ class Writer:
         self.room = 12 * flush_steps
         self.writer_ns = 0
 
-    def start(self, first: Callable[[], None]) -> None:
-        """Start the thread; `first` runs in it before the first flush."""
-        self._thread = threading.Thread(
-            target=self._run, args=(first,), name="pytscope-writer", daemon=True
-        )
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name="pytscope-writer", daemon=True)
         self._thread.start()
 
-    def _run(self, first: Callable[[], None]) -> None:
-        with harmless("reading provenance"):
-            first()
+    def _run(self) -> None:
         while not self._stop:
             with harmless("writing the run"):
                 self.flush()

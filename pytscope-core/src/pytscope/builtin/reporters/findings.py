@@ -93,7 +93,7 @@ def _title(indent: str, finding: Finding, pen: Pen, more: str = "") -> list[Line
     body = [
         Span(pen.prose(finding.title), Tone.TITLE),
         Span(f" ({pen.text(finding.rule)})", Tone.FAINT),
-        Span(f" {pen.text(more)}"),
+        Span(pen.text(f" · {more}" if more else "")),
     ]
     return pen.lines(prefix, body, hang=len(indent) + 3 if more else None)
 
