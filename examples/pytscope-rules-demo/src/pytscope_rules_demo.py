@@ -19,7 +19,8 @@ def logging_heavy(timing: Timing, *, min_share: float = 0.05) -> Iterator[Findin
     """
     log = timing.phase("log")
     if not log.steps:
-        raise NotMeasured("a `log` phase: with profiler.phase('log'): ...")
+        msg = "a `log` phase: with profiler.phase('log'): ..."
+        raise NotMeasured(msg)
     if log.share >= min_share:
         yield Finding(
             severity=Severity.of_share(log.share),
@@ -33,5 +34,4 @@ def logging_heavy(timing: Timing, *, min_share: float = 0.05) -> Iterator[Findin
 
 @hookimpl
 def pytscope_rules() -> list[Rule]:
-    """The rules of this pack."""
     return [logging_heavy]

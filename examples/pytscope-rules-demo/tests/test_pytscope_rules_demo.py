@@ -1,10 +1,10 @@
 """How the tests of a rule pack may look."""
 
 import pytest
+from pytscope_rules_demo import logging_heavy
+
 from pytscope import NotMeasured, Severity
 from pytscope.testing import assert_abstains, assert_fires, assert_quiet, make_run
-
-from pytscope_rules_demo import logging_heavy
 
 
 def test_heavy_logging_is_found_with_its_cost() -> None:

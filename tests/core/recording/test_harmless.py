@@ -134,7 +134,8 @@ def test_a_collector_that_fails_is_dropped_and_said(tmp_path: Path, fault: str) 
 def test_a_collector_that_nobody_brings(tmp_path: Path) -> None:
     assert loop(Profiler(tmp_path, collectors=["nobody"])) == 3
     run = attempt((tmp_path / "rank00000.pts").read_bytes())
-    assert "nobody" in [e for e in run["events"] if e["kind"] == "warning"][0]["message"]
+    said = next(e for e in run["events"] if e["kind"] == "warning")
+    assert "nobody" in said["message"]
 
 
 def test_exit_without_finish_keeps_the_steps(tmp_path: Path) -> None:
@@ -168,7 +169,8 @@ def work(folder):
         with prof.step(): prof.mark("forward")
 if __name__ == "__main__":
     for method in ("fork", "spawn", "forkserver"):
-        child = multiprocessing.get_context(method).Process(target=work, args=(sys.argv[1] + method,))
+        context = multiprocessing.get_context(method)
+        child = context.Process(target=work, args=(sys.argv[1] + method,))
         child.start(); child.join(); assert child.exitcode == 0
 """
     script = tmp_path / "script.py"

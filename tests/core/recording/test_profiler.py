@@ -216,20 +216,19 @@ def test_what_is_no_number_is_left_out_and_said(
 
 
 def test_marks_of_other_threads_are_spans(tmp_path: Path, clock: Clock) -> None:
-    with profiler(tmp_path, clock) as prof:
-        with prof.step():
-            clock.turn(1)
+    with profiler(tmp_path, clock) as prof, prof.step():
+        clock.turn(1)
 
-            def other() -> None:
-                with prof.phase("checkpoint"):
-                    clock.turn(3)
-                prof.mark("forward")
-                prof.log(loss=1.0)
+        def other() -> None:
+            with prof.phase("checkpoint"):
+                clock.turn(3)
+            prof.mark("forward")
+            prof.log(loss=1.0)
 
-            thread = threading.Thread(target=other)
-            thread.start()
-            thread.join()
-            prof.mark("compute")
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        prof.mark("compute")
     data = (tmp_path / "rank00000.pts").read_bytes()
     run = attempt(data)
     assert phases(run["steps"][0]) == {"compute": 4}

@@ -36,8 +36,14 @@ _KEPT_PREFIXES = (
     "SLURM_JOB", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_NODE", "SLURM_RESTART", "KMP_", "XLA_",
     "NVIDIA_TF32", "ACCELERATE_", "FSDP_", "DEEPSPEED_",
 )  # fmt: skip
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW|AUTH|CREDENTIAL|COOKIE|SESSION", re.IGNORECASE)
+_SECRET = re.compile(
+    r"TOKEN(?!IZER)|KEY|SECRET|PASSW|AUTH(?!OR)|CREDENTIAL|COOKIE|SESSION", re.IGNORECASE
+)
+_COUNT = re.compile(r"tokens", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9][0-9_.]*(e[0-9]+)?[kmbt]?", re.IGNORECASE)
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+MAX_SOURCES = 500
+MAX_SOURCE_BYTES = 1 << 20
 
 
 def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
@@ -65,27 +71,40 @@ def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
 def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that bear on a training run, by an allow-list of names."""
     return {
-        name: _LOGIN.sub(f"{MASK}@", value[:MAX_VALUE])
+        name: _without_login(value)
         for name, value in sorted(environ.items())
         if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and not _SECRET.search(name)
     }
 
 
 def masked_argv(argv: Sequence[str]) -> list[str]:
-    """The command line with the values of secret-looking options masked."""
+    """The command line with the values of secret-looking options masked.
+
+    Both `--api-key=X` and `api_key=X` count as options, and the word after
+    `--api-key` as its value. A number of tokens is no secret.
+    """
     out: list[str] = []
-    hide = False
+    secret = ""
     for word in map(str, argv):
-        name, equals, _ = word.partition("=")
-        is_secret = bool(_SECRET.search(name)) and word.startswith("-")
-        if hide and not word.startswith("-"):
-            out.append(MASK)
-        elif is_secret and equals:
-            out.append(f"{name}={MASK}")
+        name, equals, value = word.partition("=")
+        if secret and not word.startswith("-"):
+            out.append(_masked(secret, word))
+            secret = ""
+        elif equals and _SECRET.search(name):
+            out.append(f"{name[:MAX_VALUE]}={_masked(name, value)}")
+            secret = ""
         else:
-            out.append(_LOGIN.sub(f"{MASK}@", word[:MAX_VALUE]))
-        hide = is_secret and not equals
+            out.append(_without_login(word))
+            secret = word if word.startswith("-") and _SECRET.search(word) else ""
     return out
+
+
+def _masked(name: str, value: str) -> str:
+    return value if _COUNT.search(name) and _NUMBER.fullmatch(value) else MASK
+
+
+def _without_login(text: str) -> str:
+    return _LOGIN.sub(f"{MASK}@", text)[:MAX_VALUE]
 
 
 def seeds() -> dict[str, Any]:
@@ -94,7 +113,7 @@ def seeds() -> dict[str, Any]:
         "python": _probe(lambda: _sha256(repr(random.getstate()))),
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED"),
     }
-    numpy_random = getattr(sys.modules.get("numpy"), "random", None)
+    numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         found["numpy"] = _probe(lambda: _sha256(repr(numpy_random.get_state())))
     return found
@@ -113,33 +132,48 @@ def git(cwd: Path) -> dict[str, Any]:
     """Commit, branch, and whether and how the working tree differs from it.
 
     Returns:
-        `sha branch dirty diff_sha256`; each None with a `reason` when git
-        cannot tell. The hash covers the diff of tracked files against `HEAD`
-        and the names of untracked ones.
+        `sha branch dirty diff_sha256`, those that git could not tell as None,
+        with a `reason`. The hash covers the diff of tracked files against the
+        commit, and the untracked Python sources; other untracked files, such
+        as the run itself, say nothing about the code.
     """
-    unknown = {"sha": None, "branch": None, "dirty": None, "diff_sha256": None}
+    found: dict[str, Any] = {"sha": None, "branch": None, "dirty": None, "diff_sha256": None}
     try:
-        sha = _git(cwd, "rev-parse", "HEAD").decode().strip()
-        branch = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD").decode().strip()
+        found["sha"] = _git(cwd, "rev-parse", "HEAD").decode().strip()
+        found["branch"] = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD").decode().strip()
         diff = _git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD")
-        untracked = _git(cwd, "ls-files", "--others", "--exclude-standard", "-z")
+        untracked = _git(cwd, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
     except FileNotFoundError:
-        return {**unknown, "reason": "git is not installed"}
+        found["reason"] = "git is not installed"
     except subprocess.TimeoutExpired:
-        return {**unknown, "reason": f"git took longer than {GIT_TIMEOUT_S:g} s"}
+        found["reason"] = f"git took longer than {GIT_TIMEOUT_S:g} s"
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
-        return {**unknown, "reason": said[0][:200] if said else "git failed"}
+        found["reason"] = said[0][:200] if said else "git failed"
     except OSError as error:
-        return {**unknown, "reason": f"git did not run: {error.strerror}"}
-    dirty = bool(diff or untracked)
-    digest = hashlib.sha256(diff + b"\0" + untracked).hexdigest() if dirty else None
-    return {"sha": sha, "branch": branch, "dirty": dirty, "diff_sha256": digest}
+        found["reason"] = f"git did not run: {error.strerror}"
+    else:
+        found["dirty"] = bool(diff or untracked)
+        if found["dirty"]:
+            found["diff_sha256"] = _difference(cwd, diff, untracked)
+    return found
+
+
+def _difference(cwd: Path, diff: bytes, untracked: bytes) -> str:
+    digest = hashlib.sha256(diff)
+    for name in untracked.split(b"\0")[:MAX_SOURCES]:
+        digest.update(b"\0" + name + b"\0")
+        try:
+            with (cwd / os.fsdecode(name)).open("rb") as source:
+                digest.update(source.read(MAX_SOURCE_BYTES))
+        except OSError:
+            continue  # gone since, or the empty name after the last
+    return digest.hexdigest()
 
 
 def _git(cwd: Path, *arguments: str) -> bytes:
     done = subprocess.run(  # noqa: S603  # fixed arguments, no shell
-        ["git", "--no-optional-locks", *arguments],  # noqa: S607  # the user's own git
+        ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments],  # noqa: S607  # the user's own git
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,
