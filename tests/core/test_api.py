@@ -120,7 +120,7 @@ def test_a_source_that_failed_to_detect_is_the_hint(tmp_path: Path) -> None:
     made = registry(pytscope.Source("acme", fail, fail))
     with pytest.raises(RunUnreadable) as caught:
         opened(tmp_path, made)
-    assert "ValueError: no" in caught.value.hint or caught.value.hint
+    assert caught.value.hint.endswith("source acme of plugin acme failed: ValueError: no.")
 
 
 def test_every_public_name_is_there() -> None:

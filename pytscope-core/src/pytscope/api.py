@@ -47,9 +47,8 @@ def opened(
     try:
         return open_run(path, registry.sources, source=source, attempt=attempt)
     except RunUnreadable as error:
-        if registry.late and not error.hint:
-            failed = registry.late[-1]
-            error.hint = f"{failed.stage} of plugin {failed.plugin} failed: {failed.message}"
+        failed = [f"{p.stage} of plugin {p.plugin} failed: {p.message}." for p in registry.late]
+        error.hint = " ".join(filter(None, (error.hint, *dict.fromkeys(failed))))
         raise
 
 

@@ -36,12 +36,17 @@ _KEPT_PREFIXES = (
     "SLURM_JOB", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_NODE", "SLURM_RESTART", "KMP_", "XLA_",
     "NVIDIA_TF32", "ACCELERATE_", "FSDP_", "DEEPSPEED_",
 )  # fmt: skip
-_SECRET = re.compile(
-    r"TOKEN(?!IZER)|KEY|SECRET|PASSW|AUTH(?!OR)|CREDENTIAL|COOKIE|SESSION", re.IGNORECASE
-)
+_WORDS = r"(?:TOKEN(?!IZER)|KEY|SECRET|PASSW|AUTH(?!OR(?!IZ))|CREDENTIAL|COOKIE|SESSION)"
+_SECRET = re.compile(_WORDS, re.IGNORECASE)
 _COUNT = re.compile(r"tokens", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9][0-9_.]*(e[0-9]+)?[kmbt]?", re.IGNORECASE)
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+_INSIDE = (
+    (re.compile(r"(?<=://)[^/@\s]+@"), f"{MASK}@"),
+    (re.compile(rf"([?&;][^=&;\s]*{_WORDS}[^=&;\s]*=)[^&;\s]+", re.IGNORECASE), rf"\1{MASK}"),
+    (re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE), rf"\1 {MASK}"),
+    (re.compile(r"\b(hf_|gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA)[\w-]{12,}"), rf"\1{MASK}"),
+)
+"""Secrets within a text: logins in addresses, query parameters, headers, known token forms."""
 MAX_SOURCES = 500
 MAX_SOURCE_BYTES = 1 << 20
 
@@ -71,7 +76,7 @@ def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
 def allowed_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that bear on a training run, by an allow-list of names."""
     return {
-        name: _without_login(value)
+        name: _without_secrets(value)
         for name, value in sorted(environ.items())
         if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and not _SECRET.search(name)
     }
@@ -94,7 +99,7 @@ def masked_argv(argv: Sequence[str]) -> list[str]:
             out.append(f"{name[:MAX_VALUE]}={_masked(name, value)}")
             secret = ""
         else:
-            out.append(_without_login(word))
+            out.append(_without_secrets(word))
             secret = word if word.startswith("-") and _SECRET.search(word) else ""
     return out
 
@@ -103,8 +108,10 @@ def _masked(name: str, value: str) -> str:
     return value if _COUNT.search(name) and _NUMBER.fullmatch(value) else MASK
 
 
-def _without_login(text: str) -> str:
-    return _LOGIN.sub(f"{MASK}@", text)[:MAX_VALUE]
+def _without_secrets(text: str) -> str:
+    for pattern, masked in _INSIDE:
+        text = pattern.sub(masked, text)
+    return text[:MAX_VALUE]
 
 
 def seeds() -> dict[str, Any]:
@@ -171,9 +178,16 @@ def _difference(cwd: Path, diff: bytes, untracked: bytes) -> str:
     return digest.hexdigest()
 
 
+_PASSIVE = (
+    "--no-optional-locks",
+    *("-c", "core.fsmonitor=false"),  # starts no daemon
+    *("-c", "diff.autoRefreshIndex=false"),  # else `diff` writes the index, locks or not
+)
+
+
 def _git(cwd: Path, *arguments: str) -> bytes:
     done = subprocess.run(  # noqa: S603  # fixed arguments, no shell
-        ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments],  # noqa: S607  # the user's own git
+        ["git", *_PASSIVE, *arguments],  # noqa: S607  # the user's own git
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         capture_output=True,

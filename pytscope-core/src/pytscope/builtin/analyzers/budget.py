@@ -86,10 +86,10 @@ def _rank(
 def _unaccounted(lines: Ledger, rank: int) -> Iterator[Impossible]:
     if lines["other"] < 0:
         over = duration(-lines["other"])
-        message = f"the phases sum to {over} more than the wall of their steps."
+        message = f"The phases sum to {over} more than the wall of their steps."
         yield Impossible("phases", message, "the source of the durations", (rank,))
     if lines.get("lost", 0) < 0:
-        message = f"records follow each other by {duration(lines['lost'])}."
+        message = f"Records follow each other by {duration(lines['lost'])}."
         yield Impossible("clock", message, "the clock of the recording, which went back", (rank,))
 
 

@@ -73,7 +73,7 @@ def move(
         if ns < 0 or ns > there:
             yield Impossible(
                 "part",
-                f"{part.give_to} takes {duration(ns)} from {source}, which holds "
+                f"The part {part.give_to} takes {duration(ns)} from {source}, which holds "
                 f"{duration(there)}.",
                 f"{type(part).__name__} ({part.why})",
                 (rank,),
@@ -108,7 +108,7 @@ def split(lines: Ledger, useful_s: float, rank: int) -> Iterator[Impossible]:
     elif compute_ns is not None and useful_ns > compute_ns:
         yield Impossible(
             "compute",
-            f"the FLOPs of the counted steps take {duration(useful_ns)} at peak, but compute "
+            f"The FLOPs of the counted steps take {duration(useful_ns)} at peak, but compute "
             f"was measured at {duration(compute_ns)}.",
             "the FLOPs per step, the peak, or compute that ends in another phase (a device timed "
             "by the host clock without sync=True, or a phase of the user's own)",

@@ -55,7 +55,7 @@ def impossible(budget: Budget) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.HIGH,
             title=TITLES.get(seen.kind, "The budget contradicts itself"),
-            detail=seen.message[:1].upper() + seen.message[1:],
+            detail=seen.message,
             fix=f"Check {seen.suspect}.",
             verify="analyze again with the right figure: the budget has no negative line",
             ranks=seen.ranks,

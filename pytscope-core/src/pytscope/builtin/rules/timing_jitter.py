@@ -138,7 +138,7 @@ def _title(slow: SlowSteps, every: int | None) -> str:
 
 def _detail(timing: Timing, slow: SlowSteps, every: int | None, share: float) -> str:
     steps = _slowest(timing, slow)
-    named = listed([str(step) for step in sorted(steps[:8])])
+    named = listed([str(step) for step in sorted(steps)[:8]])
     more = len(slow.excess) - min(8, len(steps))
     who = f"{count(len(slow.excess), 'step')} of {timing.steps:,}"
     rest = f" and {more:,} more" if more > 0 else ""

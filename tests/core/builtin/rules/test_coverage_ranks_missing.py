@@ -1,0 +1,85 @@
+"""COVERAGE.RANKS_MISSING."""
+
+from __future__ import annotations
+
+import attrs
+
+from pytscope.builtin.rules import ranks_missing
+from pytscope.model.errors import NotApplicable
+from pytscope.model.findings import Confidence, Severity
+from pytscope.testing import assert_abstains, assert_fires, assert_quiet, make_run
+
+
+def ranked(ranks, world, **options):
+    present = {rank: {} for rank in ranks}
+    return make_run({"forward": 10}, steps=50, ranks=present, world_size=world, **options)
+
+
+def test_missing_ranks_are_named():
+    (finding,) = assert_fires(ranks_missing, ranked([0, 1, 3], 4))
+    assert finding.severity is Severity.MEDIUM
+    assert finding.ranks == (2,)
+    assert "no records of rank 2" in finding.detail
+    assert finding.cost_s is None
+
+
+def test_more_than_half_missing_is_high():
+    (finding,) = assert_fires(ranks_missing, ranked([1, 2], 8))
+    assert finding.severity is Severity.HIGH
+    assert "6 of 8 ranks" in finding.title
+
+
+def test_rank_zero_alone_may_be_on_purpose():
+    (finding,) = assert_fires(ranks_missing, ranked([0], 8))
+    assert (finding.severity, finding.confidence) == (Severity.LOW, Confidence.SUGGESTIVE)
+
+
+def test_rank_zero_alone_by_the_recorders_own_word_is_only_mentioned():
+    run = ranked([0], 8)
+    run.shown.metadata = {"recorded": "zero"}
+    (finding,) = assert_fires(ranks_missing, run)
+    assert finding.severity is Severity.INFO
+
+
+def test_a_rank_without_a_step_counts_as_missing():
+    run = ranked([0, 1], 2)
+    first, second = run.timelines
+    run = attrs.evolve(run, timelines=(first, second.select(second.step < 0, second.attempts)))
+    (finding,) = assert_fires(ranks_missing, run)
+    assert "no completed step of rank 1" in finding.detail
+    assert finding.ranks == (1,)
+
+
+def test_ranks_with_few_steps_in_common():
+    run = ranked([0, 1], 2)
+    first, second = run.timelines
+    short = attrs.evolve(run, timelines=(first, second.select(second.step < 20, second.attempts)))
+    (finding,) = assert_fires(ranks_missing, short)
+    assert finding.title == "Ranks have 20 of 50 steps in common"
+    assert finding.ranks == (1,)
+    assert_quiet(ranks_missing, short, min_common=0.4)
+    assert_quiet(ranks_missing, attrs.evolve(short, live=True))
+
+
+def test_ranks_without_any_step_in_common():
+    run = ranked([0, 1], 2)
+    first, second = run.timelines
+    apart = attrs.evolve(
+        run,
+        timelines=(
+            first.select(first.step < 25, first.attempts),
+            second.select(second.step >= 25, second.attempts),
+        ),
+    )
+    (finding,) = assert_fires(ranks_missing, apart)
+    assert finding.title == "Ranks have 0 of 25 steps in common"
+
+
+def test_a_complete_job_is_quiet():
+    assert_quiet(ranks_missing, ranked([0, 1, 2, 3], 4))
+    unknown = attrs.evolve(ranked([0, 1], 2), world_size=None)
+    assert_quiet(ranks_missing, unknown)
+
+
+def test_a_run_of_one_rank_is_not_asked():
+    assert_abstains(ranks_missing, make_run({"forward": 10}), NotApplicable)

@@ -1,0 +1,104 @@
+"""Core's rules together, through a whole analysis: what comes first, what is folded."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytscope.analysis.orchestrator import analyze
+from pytscope.model.findings import Severity
+from pytscope.model.report import Outcome
+from pytscope.plugins.loading import load_builtins
+from pytscope.plugins.registry import build_registry
+from pytscope.testing import make_run
+from tests.core.builtin.rules.noise import FAMILIES, healthy_run
+
+REGISTRY = build_registry((load_builtins(reraise=True),), raise_errors=True)
+
+
+def report(run):
+    return analyze(run, REGISTRY)
+
+
+def slow_loader(data=12, checkpoint=40, **options):
+    steps = 200
+    return make_run(
+        {
+            "data": data,
+            "forward": 4,
+            "backward": 6,
+            "optimizer": 1,
+            "eval": [60 if i % 50 == 49 else 0 for i in range(steps)],
+            "checkpoint": [checkpoint if i % 100 == 99 else 0 for i in range(steps)],
+        },
+        noise=0.1,
+        startup=[("other", 500)],
+        shutdown=[("other", 20)],
+        warmup=10,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("data", [1.9, 3, 12, 40])
+@pytest.mark.parametrize("checkpoint", [0, 40, 150])
+def test_a_slow_loader_comes_first_and_takes_the_budget_under_it(data, checkpoint):
+    folded = report(slow_loader(data, checkpoint)).folded
+    first = folded[0]
+    assert first.finding.rule == "TIMING.DATALOADER_BOUND"
+    assert first.finding.cost_s.value == pytest.approx(190 * (data - 0.2) / 1e3, rel=0.05)
+    assert {f.rule for row in folded for f in row.also} <= {"EFFICIENCY.RECOVERABLE"}
+    assert not any(row.finding.rule == "EFFICIENCY.RECOVERABLE" for row in folded)
+
+
+def test_a_slow_loader_comes_first_when_mfu_is_known_and_data_is_what_it_lacks():
+    run = slow_loader(30, flops_per_step=5e9, peak_flops=1e12)
+    rules = [row.finding.rule for row in report(run).folded]
+    assert rules == ["TIMING.DATALOADER_BOUND", "EFFICIENCY.LOW_MFU"]
+
+
+def test_periodic_stalls_of_a_loader_are_one_finding():
+    data = [40.0 if i % 6 == 0 else 0.2 for i in range(300)]
+    (row,) = report(make_run({"data": data, "forward": 10})).folded
+    assert row.finding.rule == "TIMING.DATALOADER_BOUND"
+    assert {f.rule for f in row.also} >= {"TIMING.JITTER"}
+
+
+def test_a_healthy_run_has_no_finding_above_low():
+    for name, family in FAMILIES.items():
+        for finding in report(healthy_run(family, 300, 1)).findings:
+            assert finding.severity.order >= Severity.LOW.order, name
+
+
+def test_a_healthy_run_with_all_there_is_to_a_run_has_no_finding():
+    run = make_run(
+        {
+            "data": 0.8,
+            "h2d": 0.3,
+            "forward": 8,
+            "backward": 16,
+            "comm": 2,
+            "optimizer": 1.5,
+            "log": 0.2,
+            "eval": [300 if i % 100 == 99 else 0 for i in range(500)],
+            "checkpoint": [80 if i % 100 == 50 else 0 for i in range(500)],
+            "gc": [3 if i % 20 == 0 else 0 for i in range(500)],
+        },
+        noise=0.08,
+        ranks=2,
+        warmup=10,
+        startup=[("compile", 2000), ("other", 3000)],
+        flops_per_step=14e9,
+        peak_flops=1e12,
+        last_attempt={"overhead_ns": 500_000},
+    )
+    made = report(run)
+    assert made.findings == ()
+    outcomes = {check.rule: check.outcome for check in made.checks}
+    assert set(outcomes.values()) == {Outcome.PASSED}
+
+
+def test_an_unrated_run_is_not_called_balanced():
+    made = report(make_run({"data": 12, "forward": 10}, steps=30, warmup=100))
+    assert [f.rule for f in made.findings] == ["COVERAGE.TOO_FEW_STEPS"]
+    outcomes = {check.rule: check.outcome for check in made.checks}
+    assert outcomes["TIMING.DATALOADER_BOUND"] is Outcome.NOT_MEASURED
+    assert outcomes["TIMING.JITTER"] is Outcome.NOT_MEASURED
