@@ -92,9 +92,7 @@ def broken_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken_pack")
-def test_the_environment_chooses_plugins(
-    recorded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_chooses_plugins(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (problem,) = pytscope.analyze(recorded).problems
     assert problem.stage == "rule ACME.BAD"
     monkeypatch.setenv("PYTSCOPE_DISABLED_PLUGINS", "acme_pack")

@@ -106,6 +106,13 @@ def test_running_median_of_a_series_longer_than_a_chunk_is_the_plain_one():
         assert medians[i] == np.median(values[i - 2 : i + 3])
 
 
+def test_running_median_of_a_very_long_series_is_shared_by_neighbours():
+    values = np.random.default_rng(5).normal(size=70_003)
+    medians = running_median(values, 5)
+    assert len(medians) == len(values)
+    assert (medians[8_000:8_008] == np.median(values[7_998:8_003])).all()
+
+
 def test_outliers_are_found_on_a_drifting_noisy_level():
     rng = np.random.default_rng(6)
     values = np.linspace(10, 40, 600) * rng.lognormal(0, 0.05, 600)

@@ -164,7 +164,7 @@ def test_problems_are_sorted_and_include_late_ones() -> None:
 
 
 def test_authors_may_have_it_raised() -> None:
-    with pytest.raises(PluginError, match="rule ACME.BAD") as caught:
+    with pytest.raises(PluginError, match=r"rule ACME\.BAD") as caught:
         analyze(RUN, registry(clock, bad), AnalyzeOptions(raise_errors=True))
     assert isinstance(caught.value.__cause__, SystemExit)
 

@@ -53,6 +53,12 @@ def test_findings_get_the_rules_id() -> None:
     assert result.problems == ()
 
 
+def test_sets_get_an_order() -> None:
+    (found,) = checked(lambda: [finding(explains={"B.B", "A.A"}, ranks=[3, 1, 3])]).findings
+    assert found.explains == ("A.A", "B.B")
+    assert found.ranks == (1, 3)
+
+
 def test_a_foreign_id_is_corrected_and_told() -> None:
     result = checked(lambda: [finding(rule="TIMING.JITTER")])
     assert [f.rule for f in result.findings] == ["A.B"]
@@ -141,11 +147,15 @@ def test_a_rule_without_end_is_cut_off() -> None:
 
 
 def test_authors_may_have_it_raised() -> None:
-    with pytest.raises(PluginError, match="rule A.B: ValueError: no"):
+    with pytest.raises(PluginError, match=r"rule A\.B: ValueError: no"):
         checked(lambda: raising(ValueError("no")), reraise=True)
 
 
+def nothing(run: Run) -> None:
+    """Finds nothing."""
+
+
 def test_a_disabled_rule() -> None:
-    check = disabled(registered(lambda: []), {"least": 3}, "ignored").check
+    check = disabled(registered(nothing), {"least": 3}, "ignored").check
     assert (check.rule, check.outcome, check.reason) == ("A.B", Outcome.DISABLED, "ignored")
     assert check.thresholds == {"least": 3}

@@ -47,7 +47,7 @@ def test_one_pattern_may_be_given_as_text() -> None:
 
 @pytest.mark.parametrize("field", ["select", "ignore"])
 def test_a_pattern_without_a_rule_is_refused(field: str) -> None:
-    with pytest.raises(UsageError, match="no rule matches 'A.ON'; did you mean 'A.ONE'"):
+    with pytest.raises(UsageError, match=r"no rule matches 'A\.ON'; did you mean 'A\.ONE'"):
         disabled_rules(RULES, AnalyzeOptions(**{field: ["A.ON"]}))
 
 

@@ -33,7 +33,7 @@ def stream(encoding: str) -> io.TextIOWrapper:
 def test_the_environment_decides_only_for_auto(environ, interactive, color):
     if interactive:
         leader, follower = pty.openpty()
-        with open(follower, "w", encoding="utf-8") as terminal:
+        with os.fdopen(follower, "w", encoding="utf-8") as terminal:
             seen = Terminal.of(terminal, environ)
         os.close(leader)
     else:

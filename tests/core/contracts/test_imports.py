@@ -36,7 +36,11 @@ def test_importing_pytscope_loads_nothing_but_itself() -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["from pytscope import Profiler", "from pytscope import tile", "import pytscope; dir(pytscope)"],
+    [
+        "from pytscope import Profiler",
+        "from pytscope import tile",
+        "import pytscope; dir(pytscope)",
+    ],
 )
 def test_recording_needs_the_standard_library_alone(statement: str) -> None:
     loaded = {name.partition(".")[0] for name in modules(statement)}
@@ -54,5 +58,7 @@ def test_the_analysis_loads_no_ml_library() -> None:
 
 
 def test_declaring_a_rule_does_not_load_the_host() -> None:
-    loaded = modules("from pytscope import Finding, hookimpl, rule; from pytscope.analyses import *")
+    loaded = modules(
+        "from pytscope import Finding, hookimpl, rule; from pytscope.analyses import *"
+    )
     assert not {m for m in loaded if m.startswith(("pytscope.analysis", "pytscope.builtin"))}

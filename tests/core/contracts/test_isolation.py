@@ -86,8 +86,13 @@ print("importing")
 warnings.warn("old", DeprecationWarning)
 """ + pack("ACME.CHATTY", "print('checking'); warnings.warn('older', DeprecationWarning)")
 
+CORE = "builtin (pytscope-core 0.3.0)"
 PROBLEMS = {
-    "import-fails": ("raise ImportError('no libcuda\\nlong story')", "load", "ImportError: no libcuda"),
+    "import-fails": (
+        "raise ImportError('no libcuda\\nlong story')",
+        "load",
+        "ImportError: no libcuda",
+    ),
     "import-exits": ("import sys; sys.exit(3)", "load", "called sys.exit(3)"),
     "exits-late": (
         pack("ACME.EXITS", FIRES.format("") + "; raise SystemExit(5)"),
@@ -102,8 +107,7 @@ PROBLEMS = {
     "steals": (
         pack("TIMING.DATALOADER_BOUND", "return []"),
         "rule TIMING.DATALOADER_BOUND",
-        "rule id TIMING.DATALOADER_BOUND is already registered by builtin (pytscope-core 0.3.0), "
-        "which keeps it",
+        f"rule id TIMING.DATALOADER_BOUND is already registered by {CORE}, which keeps it",
     ),
     "misspells": (
         HOOKLESS,
@@ -130,7 +134,7 @@ def analysed(*folders: Path, environ: dict[str, str] | None = None) -> dict[str,
 @pytest.fixture(scope="module")
 def sound(core: Path) -> dict[str, Any]:
     """The report without any of them."""
-    document = analysed(core, environ={"PYTSCOPE_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    document = analysed(core)
     assert document["problems"] == []
     assert document["findings"][0]["rule"] == "TIMING.DATALOADER_BOUND"
     return document

@@ -46,7 +46,7 @@ class Value:
         (np.float64(math.nan), "NaN"),
         (np.longdouble(0.25), 0.25),
         (np.int64(2**62), 2**62),
-        (np.bool_(True), True),  # noqa: FBT003  # the value under test
+        (np.bool_(True), True),  # the value under test
         (np.str_("text"), "text"),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (np.array(5), [5]),

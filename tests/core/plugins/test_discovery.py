@@ -59,7 +59,16 @@ def test_a_distribution_that_cannot_be_read_does_not_hide_the_others(found: Path
     distribution(found / "first", "fine", entry_points="[pytscope]\nok = m\n")
     plugins, (problem,) = find_plugins()
     assert [p.origin.plugin for p in plugins] == ["ok"]
-    assert problem.stage == "find"
+    assert (problem.plugin, problem.stage) == ("broken", "find")
+
+
+def test_a_distribution_without_metadata_is_told(found: Path) -> None:
+    info = found / "first" / "odd-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[pytscope]\nodd = m\n", encoding="utf-8")
+    plugins, (problem,) = find_plugins()
+    assert plugins == ()
+    assert problem.plugin == "a distribution without a name"
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_hostile_items_are_problems() -> None:
 
 
 def test_authors_may_have_it_raised() -> None:
-    with pytest.raises(PluginError, match="rule id A.B is already registered"):
+    with pytest.raises(PluginError, match=r"rule id A\.B is already registered"):
         build_registry([plugin(rules=[Rule("A.B", check, "1")] * 2)], raise_errors=True)
 
 

@@ -84,13 +84,13 @@ def test_reraise_keeps_the_cause() -> None:
 
 
 def test_reraise_turns_an_exit_into_an_error() -> None:
-    with pytest.raises(PluginError, match="sys.exit"):
+    with pytest.raises(PluginError, match=r"sys\.exit"):
         guard(ACME, "load", raising(SystemExit(1)), reraise=True)
 
 
 def test_what_a_plugin_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout
-    guard(ACME, "load", lambda: print("noise"))
+    guard(ACME, "load", lambda: print("noise"))  # noqa: T201
     out, err = capsys.readouterr()
     assert (out, err) == ("", "noise\n")
     assert sys.stdout is before

@@ -3,7 +3,7 @@ from __future__ import annotations
 import abc
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, Optional, Union
+from typing import Annotated, Any
 
 import attrs
 import pytest
@@ -25,6 +25,9 @@ class Clock:
 class Abstract(abc.ABC):
     """A class whose metaclass leaves identity alone."""
 
+    @abc.abstractmethod
+    def tick(self) -> None: ...
+
 
 def needs(function: Callable[..., Any], **overrides: Any) -> tuple[Need, ...]:
     return read_needs(function, overrides)
@@ -41,8 +44,8 @@ def test_every_form_of_a_need() -> None:
         run: Run,
         one: Clock,
         maybe: Clock | None,
-        old: Optional[Clock],
-        older: Union[None, Clock],
+        old: Clock | None,
+        older: Clock | None,
         every: tuple[Clock, ...],
         noted: Annotated[Clock, "why"],
         base: Abstract,

@@ -258,7 +258,7 @@ class Coverage:
             yield f"{duration(self.downtime_ns)} between attempts"
         if len(self.ranks) > 1 and self.common_steps < self.steps:
             yield f"{count(self.common_steps, 'step')} common to all ranks"
-        if self.overhead_ns_per_step is not None and self.overhead_share is not None:
+        if self.overhead_ns_per_step and self.overhead_share:
             share = f"{self.overhead_share * 100:.2g}% of wall"
             yield f"recording took {duration(self.overhead_ns_per_step)} a step, {share}"
 

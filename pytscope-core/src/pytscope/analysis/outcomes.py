@@ -102,7 +102,9 @@ def _admitted(item: object) -> Finding:
     if any(first > last for first, last in finding.steps):
         msg = "finding.steps must be ranges that do not end before they start"
         raise Refusal(msg)
-    return finding
+    # Rules may give these as sets, whose order changes from run to run.
+    explains, ranks = sorted(set(finding.explains)), sorted(set(finding.ranks))
+    return attrs.evolve(finding, explains=explains, ranks=ranks)
 
 
 def _misnamed(registered: RegisteredRule, findings: Iterable[Finding]) -> tuple[Problem, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -54,7 +55,7 @@ def _page(registered: RegisteredRule) -> Iterator[str]:
     yield ""
     yield "Needs"
     for need in registered.wants:
-        yield f"    {need.parameter}: {_type_name(need.annotation)}"
+        yield f"    {need.parameter}: {_need(need.annotation)}"
     if not registered.wants:
         yield "    nothing"
     yield ""
@@ -73,10 +74,15 @@ def _page(registered: RegisteredRule) -> Iterator[str]:
     yield f"    pytscope analyze RUN --set {rule.id}.{sample.name}={_plain(sample.default)}"
 
 
-def _type_name(annotation: object) -> str:
-    if isinstance(annotation, type):
-        return annotation.__name__
-    return str(annotation).replace("typing.", "")
+def _need(annotation: Any) -> str:
+    """A need in words: `Timing`, `Budget, optional`, `every BudgetPart`."""
+    parts = typing.get_args(annotation)
+    if typing.get_origin(annotation) is tuple:
+        return f"every {_need(parts[0])}"
+    if type(None) in parts:
+        named = " or ".join(_need(part) for part in parts if part is not type(None))
+        return f"{named}, optional"
+    return str(getattr(annotation, "__name__", annotation))
 
 
 def _toml(value: object) -> str:

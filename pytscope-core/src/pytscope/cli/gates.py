@@ -49,9 +49,10 @@ def strict_reasons(run: Run, report: Report) -> list[str]:
     lost, damaged = sum(a.lost_steps for a in attempts), sum(a.damaged_bytes for a in attempts)
     if lost:
         reasons.append(f"the records of {lost} steps are lost")
-    if damaged:
+    notes = [note.message for note in run.notes if note.kind in _LOSSES]
+    if damaged and not notes:
         reasons.append(f"{damaged} bytes could not be read")
-    return reasons + [note.message for note in run.notes if note.kind in _LOSSES]
+    return reasons + notes
 
 
 def usable(timelines: Iterable[Timeline]) -> bool:

@@ -21,6 +21,7 @@ __all__ = ["BUILTIN", "GROUP", "Advertised", "PluginSelection", "find_plugins", 
 GROUP = "pytscope"
 CORE = canonicalize_name("pytscope-core")
 BUILTIN = Origin("builtin", str(CORE), __version__, builtin=True)
+UNNAMED = Origin("a distribution without a name")
 UNKNOWN_VERSION = "0+unknown"
 
 
@@ -48,13 +49,18 @@ def find_plugins() -> tuple[tuple[Advertised, ...], tuple[Problem, ...]]:
     plugins: dict[str, list[Advertised]] = {}
     problems: list[Problem] = []
     for candidate in distributions():
-        read = guard(Origin("?"), "find", partial(_read_first, candidate))
+        read = guard(UNNAMED, "find", partial(_read_first, candidate))
         if type(read) is Failure:
-            problems.append(read.problem)
+            problems.append(attrs.evolve(read.problem, plugin=_name_of(candidate)))
         elif read:
             plugins[canonicalize_name(read[0].origin.distribution)] = read
     in_order = tuple(p for name in sorted(plugins) for p in plugins[name])
     return in_order, tuple(sorted(problems, key=lambda p: p.message))
+
+
+def _name_of(candidate: Distribution) -> str:
+    name = guard(UNNAMED, "find", lambda: one_line(candidate.metadata["Name"]))
+    return UNNAMED.plugin if type(name) is Failure else name
 
 
 def _read_first(candidate: Distribution) -> list[Advertised]:

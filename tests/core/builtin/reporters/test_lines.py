@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from pytscope.builtin.reporters.cells import cells, cut, pad, shorten
-from pytscope.builtin.reporters.lines import Span, Tone, paragraph, paint
+from pytscope.builtin.reporters.lines import Span, Tone, paint, paragraph
 
 TEXTS = st.text(st.sampled_from("ab  字😀e\u0301\ufe0f❤"), max_size=80)
 SPANS = st.lists(st.builds(Span, TEXTS, st.sampled_from(Tone)), max_size=5)

@@ -86,5 +86,5 @@ def _rank(timeline: Timeline) -> RankCoverage:
 
 def _common(timelines: Iterable[Timeline]) -> int:
     """Number of steps that every rank has completed."""
-    steps = [np.unique(t.step) for t in timelines]
-    return len(reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), steps))
+    steps = [t.step[~t.has(Flag.REDONE)] for t in timelines]
+    return len(reduce(np.intersect1d, steps))

@@ -1,0 +1,97 @@
+"""The command between real pipes, terminals, devices and encodings."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.core.plugins.throwaway import SOURCES
+
+COLOR = re.compile(rb"\x1b\[[0-9;]*m")
+
+
+def test_a_reader_that_goes_away_is_no_error(shell, slow_run):
+    line = f"$PYTSCOPE analyze {slow_run} | true; echo ${{PIPESTATUS[0]}}"
+    done = shell(line)
+    assert done.stdout == b"141\n"
+    assert done.stderr == b""
+
+
+def test_head_takes_what_it_wants(shell, slow_run):
+    done = shell(f"$PYTSCOPE analyze {slow_run} | head -1", PYTHONUNBUFFERED="1")
+    assert done.stdout.startswith("● RUN".encode())
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("verb", ["analyze RUN", "plugins", "--help", "--version"])
+def test_a_full_disk_is_one_sentence(shell, slow_run, verb):
+    done = shell(f"$PYTSCOPE {verb.replace('RUN', str(slow_run))} > /dev/full")
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"error: ")
+    assert done.stderr.count(b"\n") == 1
+    assert b"No space left on device" in done.stderr
+
+
+def test_a_closed_standard_output_is_one_sentence(shell, slow_run):
+    done = shell(f"$PYTSCOPE analyze {slow_run} >&-")
+    assert done.returncode == 3
+    assert done.stderr == b"error: standard output is closed\n"
+
+
+def test_a_closed_standard_error_does_not_spill(shell, tmp_path):
+    done = shell(f"$PYTSCOPE analyze {tmp_path}/none 2>&-")
+    assert (done.returncode, done.stdout) == (3, b"")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_what_is_not_utf8_gets_ascii(shell, slow_run, encoding):
+    done = shell(f"$PYTSCOPE analyze {slow_run}", PYTHONIOENCODING=encoding)
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert done.stdout == shell(f"$PYTSCOPE analyze --ascii {slow_run}").stdout
+    assert b"* RUN sample -- " in done.stdout
+
+
+@pytest.mark.parametrize("options", ["", "--color=always", "--format json", "-v --ascii"])
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_bytes_do_not_depend_on_the_hash_seed(shell, slow_run, options, seed):
+    line = f"$PYTSCOPE analyze {slow_run} --reproducible --show-passed {options}"
+    done = shell(line, PYTHONHASHSEED=seed)
+    assert done.stdout == shell(line, PYTHONHASHSEED="77").stdout
+    assert done.returncode == 0
+
+
+def on_a_terminal(arguments: str, **environ: str) -> bytes:
+    """What the command writes to a terminal of 200 columns."""
+    leader, follower = pty.openpty()
+    os.set_blocking(leader, False)
+    command = [sys.executable, "-m", "pytscope", *shlex.split(arguments)]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES), "TERM": "xterm", **environ}
+    with subprocess.Popen(command, env=env, stdout=follower, stderr=follower) as process:
+        os.close(follower)
+        parts: list[bytes] = []
+        while process.poll() is None or parts[-1:] != [b""]:
+            try:
+                parts.append(os.read(leader, 65536))
+            except BlockingIOError:
+                continue
+            except OSError:  # the other end is closed
+                break
+    os.close(leader)
+    return b"".join(parts).replace(b"\r\n", b"\n")
+
+
+def test_a_terminal_gets_colour_over_the_same_bytes(shell, slow_run):
+    piped = shell(f"$PYTSCOPE analyze {slow_run}").stdout
+    seen = on_a_terminal(f"analyze {slow_run}", COLUMNS="200")
+    assert seen != piped
+    assert COLOR.sub(b"", seen) == piped
+    for environ in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert on_a_terminal(f"analyze {slow_run}", **environ) == piped
+    assert on_a_terminal(f"--color=never analyze {slow_run}") == piped
