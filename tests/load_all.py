@@ -15,14 +15,15 @@ ML = {"torch", "lightning", "transformers", "tensorflow", "jax", "scipy", "sklea
 def main(package: str) -> None:
     root = importlib.import_module(package)
     prefix = f"{package}."
-    names = [m.name for m in pkgutil.walk_packages(root.__path__, prefix)]
+    folders = getattr(root, "__path__", [])  # a single module has none
+    names = [m.name for m in pkgutil.walk_packages(folders, prefix)]
     for name in names:
         if not name.endswith("__main__"):
             importlib.import_module(name)
     loaded = sorted(ML & set(sys.modules)) if package == "pytscope" else []
     if loaded:
         sys.exit(f"importing all of {package} imports {', '.join(loaded)}")
-    sys.stdout.write(f"{package}: {len(names)} modules load\n")
+    sys.stdout.write(f"{package}: {len(names) + 1} modules load\n")
 
 
 if __name__ == "__main__":

@@ -209,9 +209,11 @@ def ranges(steps: npt.ArrayLike) -> tuple[tuple[int, int], ...]:
     Args:
         steps: Integers in any order, duplicates allowed.
     """
-    at = np.unique(np.asarray(steps, np.int64))
+    at = np.asarray(steps, np.int64)
     if not len(at):
         return ()
+    if (np.diff(at) <= 0).any():
+        at = np.sort(at)
     cuts = np.flatnonzero(np.diff(at) > 1)
     first = at[np.concatenate([[0], cuts + 1])]
     last = at[np.concatenate([cuts, [len(at) - 1]])]

@@ -1,1 +1,1 @@
-"""pytscope for the Hugging Face Trainer: the place of `PytscopeCallback`, which is not written yet."""
+"""The place of `PytscopeCallback` for the Hugging Face Trainer, which is not written yet."""

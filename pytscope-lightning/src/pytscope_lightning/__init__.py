@@ -1,1 +1,1 @@
-"""pytscope for PyTorch Lightning: the place of `PytscopeCallback`, which is not written yet."""
+"""The place of `PytscopeCallback` for PyTorch Lightning, which is not written yet."""

@@ -5,11 +5,13 @@ import re
 import shutil
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from pytscope import analyze
 from pytscope import open as open_run
 from tests.core.cli.conftest import record
+from tests.core.model.test_document import SCHEMA
 
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -32,6 +34,7 @@ def test_json_is_what_the_api_writes(cli, slow_run):
     result = cli("analyze", slow_run, "--format", "json", "--reproducible")
     assert result.out == analyze(slow_run).to_json(reproducible=True)
     document = json.loads(result.out)
+    jsonschema.validate(document, SCHEMA)
     assert sum(line["ns"] for line in document["budget"]["lines"]) == document["run"]["wall_ns"]
     assert "path" not in document["run"]
     assert str(slow_run) not in result.out
@@ -202,7 +205,9 @@ class TestNothingUsable:
     def test_json_says_it_too(self, cli, slow_run):
         result = cli("analyze", slow_run, "--warmup", "1000", "--format=json")
         assert result.code == 3
-        assert json.loads(result.out)["coverage"] is not None
+        document = json.loads(result.out)
+        jsonschema.validate(document, SCHEMA)
+        assert document["coverage"] is not None
 
     def test_a_window_without_a_step(self, cli, slow_run):
         result = cli("analyze", slow_run, "--steps", "500:")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 
 import pytest
 
@@ -29,7 +30,8 @@ def test_it_records_a_faulty_run_and_reports_it(cli, tmp_path, short):
     assert again["run"]["finished"]
 
 
-def test_without_a_folder_it_says_where(cli, short):
+def test_without_a_folder_it_says_where(cli, short, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = cli("demo", "--ascii")
     assert result.out.isascii()
     place = re.search(r"pytscope analyze (\S+)", result.err)

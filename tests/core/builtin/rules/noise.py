@@ -45,6 +45,11 @@ def student(freedom: float, sd: float) -> Family:
     return lambda rng, n: np.exp(rng.standard_t(freedom, n) * sd)
 
 
+def skewed(shape: float, scale: float) -> Family:
+    """Steps that are never fast and sometimes slow."""
+    return lambda rng, n: 1.0 + rng.gamma(shape, scale, n)
+
+
 def mixed(share: float, sd: float, wide: float) -> Family:
     """Noise in which some steps are drawn more widely."""
     return lambda rng, n: np.exp(rng.normal(size=n) * np.where(rng.random(n) < share, wide, sd))
@@ -69,6 +74,7 @@ FAMILIES: dict[str, Family] = {
     "AR(1) rho 0.9, 20 %": autoregressive(0.9, 0.20),
     "Student t4, 5 %": student(4, 0.05),
     "Student t4, 10 %": student(4, 0.10),
+    "Student t3, 10 %": student(3, 0.10),
     "5 % of steps drawn at 30 %, the rest at 10 %": mixed(0.05, 0.10, 0.30),
     "drift to 2 times, 10 %": drifting(2.0, 0.10),
     "level times 3 in the middle, 10 %": stepping(3.0, 0.10),
@@ -76,7 +82,8 @@ FAMILIES: dict[str, Family] = {
 """What the pages of the rules promise to stay quiet on."""
 
 BEYOND: dict[str, Family] = {
-    "Student t3, 10 %": student(3, 0.10),
+    "Student t3, 20 %": student(3, 0.20),
+    "skewed: 1 + Gamma(0.5) x 20 %": skewed(0.5, 0.20),
     "lognormal 50 %": lognormal(0.50),
 }
 """Noise beyond that promise, printed to show where it ends."""
