@@ -372,3 +372,11 @@ def test_an_interrupt_between_two_appends_costs_one_stamp(tmp_path: Path, clock:
                 prof.mark("b")
     run = read(tmp_path)
     assert [phases(r) for r in run["steps"]] == [{"a": 1}, {"b": 1}, {"b": 1}]
+
+
+def test_it_measures_itself(tmp_path: Path, clock: Clock) -> None:
+    with profiler(tmp_path, clock) as prof:
+        for _ in range(10):
+            with prof.step():
+                prof.mark("forward")
+    assert read(tmp_path)["end"]["overhead_ns"] > 30  # thirty stamps, each over a nanosecond

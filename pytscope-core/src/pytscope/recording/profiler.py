@@ -248,11 +248,8 @@ class Profiler(Recorder):
                 sampler.stop()
             self._provenance.join(PROVENANCE_S)
             if self._writer.stop():
-                self._writer.finish(now, {"overhead_ns": self._overhead_ns(), "reason": reason})
+                self._writer.finish(now, self._stamp_ns, reason)
                 self._opened.file.close()
-
-    def _overhead_ns(self) -> int:
-        return int(self._writer.stamps * self._stamp_ns)
 
     def abandon(self) -> None:
         """The process exits without `finish()`: write what is left, say where it was."""

@@ -201,11 +201,6 @@ class Writer:
         """Have the thread write soon."""
         self._wake.set()
 
-    @property
-    def stamps(self) -> int:
-        """Entries taken off the event list so far."""
-        return self._drain.stamps
-
     def stop(self) -> bool:
         """Stop the thread; False when it hangs on a stalled disk and was left behind."""
         self._stop = True
@@ -217,8 +212,14 @@ class Writer:
                 return False
         return True
 
-    def finish(self, now: int, end: dict[str, Any]) -> None:
-        """Write everything that is left, and the end of the attempt."""
+    def finish(self, now: int, stamp_ns: float, reason: str) -> None:
+        """Write everything that is left, and the end of the attempt.
+
+        Args:
+            now: The attempt's last stamp.
+            stamp_ns: What one stamp costs the training thread.
+            reason: `finish`, or `exception` when one ended the recording.
+        """
         self.flush(closing=True)
         events = self._events[: len(self._events) // 2 * 2]
         shutdown = self._drain.finish(events, now)
@@ -226,8 +227,8 @@ class Writer:
         self.anchor(now)
         t = now - self._drain.start_ns
         head = {"b": "end", "t": t, "wall_ns": t, "steps": self._drain.steps, "shutdown": shutdown}
-        stats = {"dropped": self._drain.dropped, "writer_ns": self.writer_ns, **end}
-        self._drain.add(record({**head, **stats}))
+        cost = {"overhead_ns": int(self._drain.stamps * stamp_ns), "writer_ns": self.writer_ns}
+        self._drain.add(record({**head, "dropped": self._drain.dropped, **cost, "reason": reason}))
         self._append(self._drain.records())
 
     def abandon(self, now: int) -> None:
