@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from pytscope.model.errors import MissingPackage
 
 
-def enter(name: str, module: str, extra: str) -> Any:
+def door(here: str, name: str, module: str, extra: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module with one name that a sibling package brings.
+
+    Args:
+        here: The module's own name.
+        name: The attribute.
+        module: Import name of the sibling.
+        extra: The extra of pytscope-core that installs it.
+    """
+
+    def find(wanted: str) -> Any:
+        if wanted != name:
+            msg = f"module {here!r} has no attribute {wanted!r}"
+            raise AttributeError(msg)
+        return _enter(name, module, extra)
+
+    return find
+
+
+def _enter(name: str, module: str, extra: str) -> Any:
     """What a sibling package calls `name`, or a sentence on how to get it.
 
     Args:

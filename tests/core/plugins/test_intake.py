@@ -7,6 +7,7 @@ import pytest
 
 from pytscope import Analyzer, PluginError, Reporter, Rule, Run, Source, rule
 from pytscope.model.report import PluginState
+from pytscope.plugins.needs import Need
 from pytscope.plugins.registry import build_registry
 from tests.core.plugins.made import ACME, OTHER, OWN, plugin
 
@@ -57,10 +58,10 @@ def test_what_is_declared_is_registered_with_its_owner() -> None:
     assert list(registry.rules) == ["A.A", "B.B"]
     registered = registry.rules["A.A"]
     assert registered.owner == info
-    assert registered.needs == {"run": Run}
+    assert registered.wants == (Need("run", Run),)
     assert registered.page == "A page."
     assert registry.analyzers["clock"].owner == info
-    assert registry.analyzers["clock"].needs == {"run": Run}
+    assert registry.analyzers["clock"].wants == (Need("run", Run),)
     assert registry.reporters["count"].owner == info
     assert [s.name for s in registry.sources] == ["disk"]
 

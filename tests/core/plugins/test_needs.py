@@ -71,9 +71,6 @@ def test_needs_read_as_they_were_written() -> None:
         "Clock | None",
         "tuple[Clock, ...]",
     ]
-    assert Need("x", Clock).annotation is Clock
-    assert Need("x", Clock, Kind.OPTIONAL).annotation == Clock | None
-    assert Need("x", Clock, Kind.EVERY).annotation == tuple[Clock, ...]
 
 
 def test_a_type_of_the_enclosing_function_is_found_when_used() -> None:

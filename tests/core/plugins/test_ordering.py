@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from pytscope import Analyzer, Run
-from pytscope.model.report import PluginInfo, PluginState
+from pytscope.model.report import PluginState
 from pytscope.plugins.entries import RegisteredAnalyzer
 from pytscope.plugins.isolation import Origin
 from pytscope.plugins.needs import Kind, Need
@@ -45,17 +45,11 @@ class C:
 def made(
     name: str, provides: type, *needs: type | Need, origin: Origin = ACME
 ) -> RegisteredAnalyzer:
-    info = PluginInfo(
-        origin.plugin,
-        origin.distribution,
-        origin.version,
-        PluginState.LOADED,
-        builtin=origin.builtin,
-    )
+    info = origin.row(PluginState.LOADED)
     wants = tuple(
         n if isinstance(n, Need) else Need(f"p{i}", n) for i, n in enumerate((Run, *needs))
     )
-    return RegisteredAnalyzer(Analyzer(name, lambda: None), info, wants, provides)
+    return RegisteredAnalyzer(Analyzer(name, lambda: None), wants, provides, owner=info)
 
 
 def names(*analyzers: RegisteredAnalyzer) -> list[str]:

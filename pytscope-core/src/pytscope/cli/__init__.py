@@ -1,8 +1,8 @@
 """The `pytscope` command. One file a verb; each parses, calls, prints, and gives an exit code.
 
-Exit codes: 0 done; 1 a gate failed (`--fail-on`); 2 usage; 3 input missing,
-unreadable or without one usable step, or output that cannot be written;
-4 `--strict` and something failed or was lost; 130 interrupted; 141 the reader
+Exit codes: 0 done; 1 a gate failed (`--fail-on`); 2 usage; 3 nothing to
+read, no usable step in it, or nowhere to write; 4 `--strict` and something
+failed or was lost; 130 interrupted; 141 the reader
 of standard output went away.
 """
 

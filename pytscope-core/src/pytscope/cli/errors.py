@@ -9,7 +9,6 @@ import click
 from pytscope.cli.output import ReaderGone, abandon_stdout, say
 from pytscope.model.errors import PytscopeError
 
-USAGE = 2
 INPUT = 3
 INTERRUPTED = 130
 READER_GONE = 141

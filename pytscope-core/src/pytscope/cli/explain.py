@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,7 @@ from pytscope.cli.presentation import presentation_options
 
 if TYPE_CHECKING:
     from pytscope.plugins.entries import RegisteredRule
+    from pytscope.plugins.needs import Need
     from pytscope.plugins.registry import Registry
 
 
@@ -44,10 +44,9 @@ def _find(name: str, registry: Registry) -> RegisteredRule:
 
 
 def _page(registered: RegisteredRule) -> Iterator[str]:
-    rule, owner = registered.rule, registered.owner
-    brought = " ".join(filter(None, (owner.distribution, owner.version)))
-    yield f"{rule.id}"
-    yield f"since {rule.since}, by {owner.name} ({brought})"
+    rule = registered.rule
+    yield rule.id
+    yield f"since {rule.since}, by {registered.origin}"
     if rule.aliases:
         yield f"formerly {', '.join(rule.aliases)}"
     yield ""
@@ -55,7 +54,7 @@ def _page(registered: RegisteredRule) -> Iterator[str]:
     yield ""
     yield "Needs"
     for need in registered.wants:
-        yield f"    {need.parameter}: {_need(need.annotation)}"
+        yield f"    {need.parameter}: {_need(need)}"
     if not registered.wants:
         yield "    nothing"
     yield ""
@@ -74,15 +73,12 @@ def _page(registered: RegisteredRule) -> Iterator[str]:
     yield f"    pytscope analyze RUN --set {rule.id}.{sample.name}={_plain(sample.default)}"
 
 
-def _need(annotation: Any) -> str:
+def _need(need: Need) -> str:
     """A need in words: `Timing`, `Budget, optional`, `every BudgetPart`."""
-    parts = typing.get_args(annotation)
-    if typing.get_origin(annotation) is tuple:
-        return f"every {_need(parts[0])}"
-    if type(None) in parts:
-        named = " or ".join(_need(part) for part in parts if part is not type(None))
-        return f"{named}, optional"
-    return str(getattr(annotation, "__name__", annotation))
+    from pytscope.plugins.needs import Kind
+
+    name = need.type.__name__
+    return {Kind.EVERY: f"every {name}", Kind.OPTIONAL: f"{name}, optional"}.get(need.kind, name)
 
 
 def _toml(value: object) -> str:

@@ -14,9 +14,8 @@ from pytscope.cli.terminal import Terminal
 from pytscope.model.errors import UsageError
 from pytscope.model.report import Report
 from pytscope.plugins.declare import RenderOptions
-from pytscope.plugins.guarded import FALLBACK, render
+from pytscope.plugins.guarded import FALLBACK, render, reporter_named
 from pytscope.plugins.registry import Registry
-from pytscope.plugins.wording import did_you_mean, listed
 
 
 def checked_targets(targets: Sequence[Target], registry: Registry) -> tuple[Target, ...]:
@@ -26,10 +25,7 @@ def checked_targets(targets: Sequence[Target], registry: Registry) -> tuple[Targ
         UsageError: A reporter is unknown, or two would write to one place.
     """
     for wanted in targets:
-        if wanted.name not in registry.reporters:
-            close = did_you_mean(wanted.name, registry.reporters)
-            msg = f"unknown format {wanted.name!r}{close}"
-            raise UsageError(msg, hint=f"Formats: {listed(registry.reporters)}.")
+        reporter_named(registry.reporters, wanted.name)
     places = [t.file for t in targets]
     twice = next((p for i, p in enumerate(places) if p in places[:i]), ...)
     if twice is not ...:

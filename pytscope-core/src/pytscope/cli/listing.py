@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pytscope.cli.output import write_stdout
 from pytscope.cli.page import print_page
 from pytscope.model.document import plugin_document, problem_document
-from pytscope.model.report import PluginInfo, Problem
+from pytscope.model.report import PluginInfo, Problem, credited
 from pytscope.plugins.registry import Registry
 
 
@@ -21,9 +21,9 @@ def print_listing(registry: Registry) -> None:
 
 
 def _plugin(plugin: PluginInfo) -> Iterator[str]:
-    brought = " ".join(filter(None, (plugin.distribution, plugin.version)))
+    who = credited(plugin.name, plugin.distribution, plugin.version)
     took = f", {plugin.load_ns / 1e6:.1f} ms" if plugin.load_ns else ""
-    yield f"{plugin.name} ({brought}): {plugin.state.value}{took}"
+    yield f"{who}: {plugin.state.value}{took}"
     if plugin.reason:
         yield f"  {plugin.reason}"
     for kind, names in plugin.registers.items():

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from pytscope.model.errors import PytscopeError
-from pytscope.model.escaping import visible
+from pytscope.model.escaping import encodable, visible
 
 
 class OutputFailed(PytscopeError):
@@ -30,7 +30,7 @@ def say(text: str, keep: str = "") -> None:
     stream = sys.stderr
     if stream is not None:  # `2>&-` leaves none
         with contextlib.suppress(OSError, ValueError):
-            stream.write(_encodable(visible(text, keep) + "\n", stream.encoding))
+            stream.write(encodable(visible(text, keep) + "\n", stream.encoding or "ascii"))
             stream.flush()
 
 
@@ -46,7 +46,7 @@ def write_stdout(text: str) -> None:
         msg = "standard output is closed"
         raise OutputFailed(msg)
     try:
-        stream.write(_encodable(_ended(text), stream.encoding))
+        stream.write(encodable(_ended(text), stream.encoding or "ascii"))
         stream.flush()
     except BrokenPipeError:
         abandon_stdout()
@@ -63,7 +63,7 @@ def write_file(path: Path, text: str) -> None:
     Raises:
         OutputFailed: It cannot be written.
     """
-    content = _encodable(_ended(text), "utf-8").encode()
+    content = encodable(_ended(text)).encode()
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # a device or a pipe cannot be replaced
@@ -96,9 +96,3 @@ def abandon_stdout() -> None:
 
 def _ended(text: str) -> str:
     return text if text.endswith("\n") or not text else text + "\n"
-
-
-def _encodable(text: str, encoding: str | None) -> str:
-    """The text with what the encoding lacks as backslash escapes."""
-    name = encoding or "ascii"
-    return text.encode(name, "backslashreplace").decode(name)

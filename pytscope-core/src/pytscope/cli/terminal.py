@@ -8,7 +8,7 @@ from typing import TextIO
 
 import attrs
 
-_NO = frozenset({"", "0", "false", "no", "off"})
+from pytscope.plugins.selection import truthy
 
 
 @attrs.frozen
@@ -44,7 +44,7 @@ class Terminal:
             interactive=stream is not None and not stream.closed and stream.isatty(),
             unicode=_unicode(getattr(stream, "encoding", None)),
             no_color=bool(environ.get("NO_COLOR")),
-            force_color=environ.get("FORCE_COLOR", "").strip().lower() not in _NO,
+            force_color=truthy(environ.get("FORCE_COLOR", "")),
             dumb=environ.get("TERM") == "dumb",
         )
 

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pytscope.doors import enter
+from pytscope.doors import door
 
 __all__ = ["PytscopeCallback"]  # noqa: F822  # found by __getattr__
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return enter(name, "pytscope_hf", "huggingface")
+__getattr__ = door(__name__, "PytscopeCallback", "pytscope_hf", "huggingface")

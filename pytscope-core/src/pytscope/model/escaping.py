@@ -64,4 +64,9 @@ def ascii_only(text: str) -> str:
     r"""Replace signs that have a likeness in ASCII by it, other characters by ``\xe9``."""
     if text.isascii():
         return text
-    return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+    return encodable(text.translate(_ASCII), "ascii")
+
+
+def encodable(text: str, encoding: str = "utf-8") -> str:
+    r"""Replace what an encoding lacks, lone surrogates included, by ``\udc80`` and the like."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -91,7 +91,7 @@ def _cost(value: Cost | float | None) -> Cost | None:
 
 
 def _evidence(rows: Iterable[Evidence | tuple[object, ...]]) -> tuple[Evidence, ...]:
-    return tuple(r if isinstance(r, Evidence) else Evidence(*r) for r in rows)  # type: ignore[arg-type]  # checked by Evidence's readers
+    return tuple(r if isinstance(r, Evidence) else Evidence(*r) for r in rows)  # type: ignore[arg-type]  # `analysis.plain` checks the fields of what rules yield
 
 
 def step_ranges(steps: Iterable[int | StepRange]) -> tuple[StepRange, ...]:

@@ -19,6 +19,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pytscope.model.escaping import encodable
+
 OMIT = "omit_from_json"
 """Attribute of types, such as `Column`, whose values stay out of JSON where they are a
 field or the value of a key."""
@@ -60,17 +62,12 @@ def _convert(value: Any, depth: int) -> Any:
 
 def _scalar(value: float | str) -> Any:
     if isinstance(value, str):
-        return _encodable(str.__str__(value))
+        return encodable(str.__str__(value))
     if isinstance(value, int):
         return int(value)
     if math.isfinite(value):
         return float(value)
     return _NON_FINITE.get(value, "NaN")
-
-
-def _encodable(text: str) -> str:
-    """The text with lone surrogates in their visible form."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _key(key: Any) -> str:
@@ -110,6 +107,6 @@ def _other(value: Any) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, PurePath | Decimal | Fraction | complex):
-        return _encodable(str(value))
+        return encodable(str(value))
     kind = value if isinstance(value, type) else type(value)
-    return _encodable(f"{kind.__module__}.{kind.__qualname__}")
+    return encodable(f"{kind.__module__}.{kind.__qualname__}")

@@ -80,15 +80,10 @@ class StepRecord:
     @property
     def phases_ns(self) -> dict[str, int]:
         """Nanoseconds by phase, summed over the segments, in order of appearance."""
-        return sum_segments(self.segments)
-
-
-def sum_segments(segments: tuple[Segment, ...]) -> dict[str, int]:
-    """Sum segments by phase, keeping the order of first appearance."""
-    total: dict[str, int] = {}
-    for phase, ns in segments:
-        total[phase] = total.get(phase, 0) + ns
-    return total
+        total: dict[str, int] = {}
+        for phase, ns in self.segments:
+            total[phase] = total.get(phase, 0) + ns
+        return total
 
 
 def phase_order(names: Iterable[str]) -> list[str]:

@@ -43,7 +43,8 @@ class Problem:
         distribution: Distribution that brings it, or an empty string.
         version: Version of the distribution, or an empty string.
         stage: Where it failed: `find`, `load`, `register`, a hook's name,
-            `analyzer NAME`, `rule ID`, `reporter NAME`, `source NAME`.
+            `analyzer NAME`, `panel of analyzer NAME`, `JSON of analyzer NAME`,
+            `attachment TYPE`, `rule ID`, `reporter NAME`, `source NAME`.
         message: One line: what happened.
         traceback: The full traceback, for `-v`; not part of the JSON.
     """
@@ -54,6 +55,12 @@ class Problem:
     stage: str
     message: str
     traceback: str = attrs.field(default="", repr=False, eq=False)
+
+
+def credited(plugin: str, distribution: str, version: str) -> str:
+    """A plugin with the distribution that brings it: `acme (acme-pack 1.0)`."""
+    brought = " ".join(filter(None, (distribution, version)))
+    return f"{plugin} ({brought})" if brought else plugin
 
 
 class PluginState(enum.Enum):
@@ -75,7 +82,7 @@ class PluginInfo:
         version: Distribution version, or an empty string.
         state: What became of it.
         registers: Names of what it brings, by kind: `rules`, `analyzers`,
-            `reporters`, `sources`, `collectors`.
+            `reporters`, `sources`.
         load_ns: Time to import and register it; 0 when it was not loaded.
         reason: Why it is not loaded, or an empty string.
         builtin: Whether it is part of pytscope-core.

@@ -79,7 +79,7 @@ class RenderOptions:
         ascii: Whether only ASCII may be used.
         show_passed: Whether to list the checks that passed.
         verbose: Whether to show evidence, thresholds and tracebacks.
-        reproducible: Whether to leave out times of day and paths.
+        reproducible: Whether to leave out times of day, load times and paths.
     """
 
     width: int = 88

@@ -16,8 +16,6 @@ from pytscope.plugins.isolation import Failure, Origin, guard
 from pytscope.plugins.selection import PluginSelection
 from pytscope.plugins.wording import did_you_mean, one_line
 
-__all__ = ["BUILTIN", "GROUP", "Advertised", "PluginSelection", "find_plugins", "unknown_names"]
-
 GROUP = "pytscope"
 CORE = canonicalize_name("pytscope-core")
 BUILTIN = Origin("builtin", str(CORE), __version__, builtin=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import attrs
 
 from pytscope.model.report import PluginInfo
@@ -15,32 +12,32 @@ from pytscope.plugins.thresholds import Threshold
 
 
 @attrs.frozen
-class RegisteredRule:
+class Registered:
+    """What the registry accepted, and the plugin that brings it."""
+
+    owner: PluginInfo = attrs.field(kw_only=True)
+
+    @property
+    def origin(self) -> Origin:
+        """Whom to name when it fails."""
+        return Origin.of(self.owner)
+
+
+@attrs.frozen
+class RegisteredRule(Registered):
     """A rule that the registry accepted.
 
     Attributes:
         rule: The rule; its aliases are those that were free.
-        owner: The plugin that brings it.
         wants: Its needs, in the order of its positional parameters.
         thresholds: Its thresholds.
         page: Its docstring, dedented and printable.
     """
 
     rule: Rule
-    owner: PluginInfo
     wants: tuple[Need, ...]
     thresholds: tuple[Threshold, ...]
     page: str = attrs.field(repr=False)
-
-    @property
-    def needs(self) -> Mapping[str, Any]:
-        """The needs as annotations, by parameter."""
-        return {need.parameter: need.annotation for need in self.wants}
-
-    @property
-    def origin(self) -> Origin:
-        """Whom to name when it fails."""
-        return Origin.of(self.owner)
 
     @property
     def stage(self) -> str:
@@ -49,19 +46,17 @@ class RegisteredRule:
 
 
 @attrs.frozen
-class RegisteredAnalyzer:
+class RegisteredAnalyzer(Registered):
     """An analyzer that the registry accepted.
 
     Attributes:
         analyzer: The analyzer.
-        owner: The plugin that brings it.
         wants: Its needs, in the order of its positional parameters.
         provides: The type of its analysis.
         optional: Whether it may return None: nothing to say.
     """
 
     analyzer: Analyzer
-    owner: PluginInfo
     wants: tuple[Need, ...]
     provides: type
     optional: bool = False
@@ -72,29 +67,13 @@ class RegisteredAnalyzer:
         return self.analyzer.name
 
     @property
-    def needs(self) -> Mapping[str, Any]:
-        """The needs as annotations, by parameter."""
-        return {need.parameter: need.annotation for need in self.wants}
-
-    @property
-    def origin(self) -> Origin:
-        """Whom to name when it fails."""
-        return Origin.of(self.owner)
-
-    @property
     def stage(self) -> str:
         """The stage of its failures."""
         return f"analyzer {self.analyzer.name}"
 
 
 @attrs.frozen
-class RegisteredReporter:
-    """A reporter that the registry accepted, and the plugin that brings it."""
+class RegisteredReporter(Registered):
+    """A reporter that the registry accepted."""
 
     reporter: Reporter
-    owner: PluginInfo
-
-    @property
-    def origin(self) -> Origin:
-        """Whom to name when it fails."""
-        return Origin.of(self.owner)

@@ -64,6 +64,18 @@ def _opened(source: Source, path: Path, attempt: int | None) -> Run | PytscopeEr
     return run
 
 
+def reporter_named(reporters: Mapping[str, RegisteredReporter], name: str) -> RegisteredReporter:
+    """The reporter of a name.
+
+    Raises:
+        UsageError: There is none; says the closest name.
+    """
+    if name not in reporters:
+        msg = f"unknown format {name!r}{did_you_mean(name, reporters)}"
+        raise UsageError(msg, hint=f"Formats: {listed(reporters)}.")
+    return reporters[name]
+
+
 def render(
     reporters: Mapping[str, RegisteredReporter],
     name: str,
@@ -88,10 +100,7 @@ def render(
         UsageError: There is no reporter of that name.
         PluginError: The fallback failed too.
     """
-    if name not in reporters:
-        msg = f"unknown format {name!r}{did_you_mean(name, reporters)}"
-        raise UsageError(msg, hint=f"Formats: {listed(reporters)}.")
-    chosen = reporters[name]
+    chosen = reporter_named(reporters, name)
     last = reraise or name == FALLBACK
     stage = f"reporter {name}"
     text = guard(chosen.origin, stage, lambda: _text(chosen, report, options), reraise=last)

@@ -15,7 +15,12 @@ import attrs
 from pytscope.model.report import PluginInfo, PluginState, Problem
 from pytscope.plugins.admission import admit, page_of
 from pytscope.plugins.declare import Analyzer, Reporter, Rule, Source
-from pytscope.plugins.entries import RegisteredAnalyzer, RegisteredReporter, RegisteredRule
+from pytscope.plugins.entries import (
+    Registered,
+    RegisteredAnalyzer,
+    RegisteredReporter,
+    RegisteredRule,
+)
 from pytscope.plugins.guarded import guarded_source
 from pytscope.plugins.hookspecs import HOOKS
 from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
@@ -24,6 +29,7 @@ from pytscope.plugins.needs import Need, read_needs, read_provided
 from pytscope.plugins.thresholds import read_thresholds
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Registered)
 
 
 @attrs.define(eq=False)
@@ -62,16 +68,12 @@ class Intake:
         registers = {kind: tuple(sorted(e)) for kind, e in kept.items() if e}
         problems = self.problems[before:]
         broken = bool(problems) and not registers
-        info = PluginInfo(
-            name=origin.plugin,
-            distribution=origin.distribution,
-            version=origin.version,
-            state=PluginState.BROKEN if broken else PluginState.LOADED,
-            registers=registers,
-            load_ns=loaded.load_ns,
-            reason=problems[0].message if broken else "",
-            builtin=origin.builtin,
+        row = (
+            origin.row(PluginState.BROKEN, problems[0].message)
+            if broken
+            else origin.row(PluginState.LOADED)
         )
+        info = attrs.evolve(row, registers=registers, load_ns=loaded.load_ns)
         self.plugins.append(info)
         self.sources |= kept["sources"]
         self.analyzers |= _owned(kept["analyzers"], info)
@@ -106,7 +108,7 @@ class Intake:
 
     def _reporter(self, origin: Origin, reporter: Reporter) -> RegisteredReporter:
         self._claim(origin, "reporter", reporter.name)
-        return RegisteredReporter(reporter, _provisional(origin))
+        return RegisteredReporter(reporter, owner=_provisional(origin))
 
     def _analyzer(self, origin: Origin, analyzer: Analyzer) -> RegisteredAnalyzer:
         provides, optional = read_provided(analyzer)
@@ -115,7 +117,8 @@ class Intake:
         wants = self._wants(analyzer, provides)
         self._claim(origin, "analyzer", analyzer.name)
         self._claim(origin, "an analyzer of", provides)
-        return RegisteredAnalyzer(analyzer, _provisional(origin), wants, provides, optional)
+        owner = _provisional(origin)
+        return RegisteredAnalyzer(analyzer, wants, provides, optional, owner=owner)
 
     def _wants(self, analyzer: Analyzer, provides: type) -> tuple[Need, ...]:
         try:
@@ -137,7 +140,7 @@ class Intake:
             if self._guarded(origin, stage, partial(self._claim, origin, "rule id", alias))
         )
         plain = attrs.evolve(rule, aliases=free)
-        return RegisteredRule(plain, _provisional(origin), wants, thresholds, page)
+        return RegisteredRule(plain, wants, thresholds, page, owner=_provisional(origin))
 
     def _guarded(self, origin: Origin, stage: str, call: Callable[[], T]) -> T | None:
         result = guard(origin, stage, call, reraise=self.reraise)
@@ -161,14 +164,8 @@ class Intake:
 
 def _provisional(origin: Origin) -> PluginInfo:
     """An owner to hold the place until all that it registers is known."""
-    return PluginInfo(
-        origin.plugin,
-        origin.distribution,
-        origin.version,
-        PluginState.LOADED,
-        builtin=origin.builtin,
-    )
+    return origin.row(PluginState.LOADED)
 
 
-def _owned(entries: dict[str, T], info: PluginInfo) -> dict[str, T]:
-    return {name: attrs.evolve(entry, owner=info) for name, entry in entries.items()}  # type: ignore[misc]  # each kind of entry has an owner
+def _owned(entries: dict[str, E], owner: PluginInfo) -> dict[str, E]:
+    return {name: attrs.evolve(entry, owner=owner) for name, entry in entries.items()}

@@ -17,7 +17,7 @@ from typing import TypeVar, final
 import attrs
 
 from pytscope.model.errors import PluginError
-from pytscope.model.report import PluginInfo, Problem
+from pytscope.model.report import PluginInfo, PluginState, Problem, credited
 from pytscope.plugins.wording import one_line
 
 T = TypeVar("T")
@@ -50,9 +50,18 @@ class Origin:
         return (not self.builtin, self.plugin, self.distribution)
 
     def __str__(self) -> str:
-        if not self.distribution:
-            return self.plugin
-        return f"{self.plugin} ({' '.join(filter(None, (self.distribution, self.version)))})"
+        return credited(self.plugin, self.distribution, self.version)
+
+    def row(self, state: PluginState, reason: str = "") -> PluginInfo:
+        """The plugin's row of the listing, without what it registers."""
+        return PluginInfo(
+            self.plugin,
+            self.distribution,
+            self.version,
+            state,
+            reason=reason,
+            builtin=self.builtin,
+        )
 
     def problem(self, stage: str, message: str, trace: str = "") -> Problem:
         """A failure of this origin's."""

@@ -39,13 +39,6 @@ class Need:
     type: type
     kind: Kind = Kind.ONE
 
-    @property
-    def annotation(self) -> Any:
-        """The need as an annotation would say it."""
-        if self.kind is Kind.EVERY:
-            return tuple[self.type, ...]  # type: ignore[name-defined]  # made at run time
-        return Union[self.type, None] if self.kind is Kind.OPTIONAL else self.type  # noqa: UP007  # `|` calls the type's metaclass
-
     def __str__(self) -> str:
         name = self.type.__name__
         return {Kind.EVERY: f"tuple[{name}, ...]", Kind.OPTIONAL: f"{name} | None"}.get(

@@ -19,15 +19,6 @@ from pytscope.plugins.ordering import in_order
 from pytscope.plugins.selection import PluginSelection
 from pytscope.plugins.wording import did_you_mean
 
-__all__ = [
-    "RegisteredAnalyzer",
-    "RegisteredReporter",
-    "RegisteredRule",
-    "Registry",
-    "build_registry",
-    "load_registry",
-]
-
 
 @attrs.frozen(eq=False)
 class Registry:
@@ -118,7 +109,7 @@ def _left_out(plugin: Advertised, selection: PluginSelection) -> PluginInfo | No
     reason = refusal or plugin.incompatible
     if not reason:
         return None
-    return PluginInfo(origin.plugin, origin.distribution, origin.version, state, reason=reason)
+    return origin.row(state, reason)
 
 
 def build_registry(

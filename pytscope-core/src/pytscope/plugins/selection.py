@@ -19,13 +19,14 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(filter(None, (name.strip() for name in text.split(","))))
 
 
-def _truthy(value: str) -> bool:
+def truthy(value: str) -> bool:
+    """Whether the value of an environment variable is neither empty nor a word for no."""
     return value.strip().lower() not in _FALSE
 
 
 def raises_plugin_errors(environ: Mapping[str, str]) -> bool:
     """Whether the environment asks for plugin failures to be raised."""
-    return _truthy(environ.get(RAISE, ""))
+    return truthy(environ.get(RAISE, ""))
 
 
 @attrs.frozen
@@ -55,7 +56,7 @@ class PluginSelection:
         return cls(
             only=_names(environ[ONLY]) if environ.get(ONLY, "").strip() else None,
             disabled=_names(environ.get(DISABLED, "")),
-            autoload=not _truthy(environ.get(NO_AUTOLOAD, "")),
+            autoload=not truthy(environ.get(NO_AUTOLOAD, "")),
         )
 
     def narrowed(

@@ -203,7 +203,8 @@ def _packages() -> dict[str, str]:
 
     found: dict[str, str] = {}
     for distribution in distributions():
-        name = distribution.metadata["Name"]
+        there = "Name" in distribution.metadata
+        name = distribution.metadata["Name"] if there else ""
         if name and name not in found:  # the first on the path is the one imported
             found[name] = distribution.version
     return dict(sorted(found.items()))

@@ -106,7 +106,10 @@ def test_lines_of_every_rank_sum_to_its_wall_whatever_happened(run, moved):
         assert sum(line.ns for line in rank.lines) == rank.wall_ns
         assert rank.wall_ns == measured_wall_ns(run.rank(rank.rank))
         if rank.wall_ns:
-            assert sum(line.share for line in rank.lines) == pytest.approx(1, abs=1e-9)
+            shares = [line.share for line in rank.lines]
+            # Impossible figures give lines of many walls, whose rounding shows in the sum.
+            rounding = 1e-14 * max(map(abs, shares))
+            assert sum(shares) == pytest.approx(1, abs=max(1e-9, rounding))
 
 
 @given(runs())

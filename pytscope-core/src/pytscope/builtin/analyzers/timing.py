@@ -8,7 +8,7 @@ from pytscope.analyses.column import Column
 from pytscope.analyses.timing import PhaseTiming, Timing
 from pytscope.builtin.analyzers.phases import every_phase
 from pytscope.model.errors import NotMeasured
-from pytscope.model.records import NOT_TRAINING, Flag, phase_order
+from pytscope.model.records import Flag, phase_order
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Ints, Run, Timeline
 from pytscope.stats import ranges, robust_spread
@@ -32,7 +32,7 @@ def timing(run: Run) -> Timing:
         raise NotMeasured(UNRATED)
     wall = timeline.wall_ns[rated]
     each = {name: column for name, column in every_phase(timeline, rated) if column.any()}
-    training = wall - sum((each[name] for name in NOT_TRAINING if name in each), 0 * wall)
+    training = timeline.training_ns[rated]
     total = int(wall.sum())
     median, p95 = _quantiles(training)
     redone = timeline.has(Flag.REDONE)

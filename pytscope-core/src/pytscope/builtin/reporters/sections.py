@@ -9,7 +9,7 @@ from pytscope.builtin.reporters.lines import Line, Span, Tone
 from pytscope.builtin.reporters.pen import Pen
 from pytscope.builtin.reporters.tables import table_lines
 from pytscope.model.panels import Table
-from pytscope.model.report import PluginInfo, Problem, Report, RunSummary
+from pytscope.model.report import PluginInfo, Problem, Report, RunSummary, credited
 from pytscope.plugins.declare import RenderOptions
 
 
@@ -39,15 +39,11 @@ def problems_lines(problems: tuple[Problem, ...], pen: Pen, *, traces: bool) -> 
     headline = "plugins that failed, and at what; the rest of the report stands"
     lines = pen.heading(Tone.BAD, f"PROBLEMS ({len(problems)})", headline)
     for problem in problems:
-        lines += pen.lines("  ", f"{_who(problem)}, {problem.stage}: {problem.message}", hang=4)
+        who = credited(problem.plugin, problem.distribution, problem.version)
+        lines += pen.lines("  ", f"{who}, {problem.stage}: {problem.message}", hang=4)
         if traces and problem.traceback:
             lines += _trace(problem.traceback, pen)
     return lines
-
-
-def _who(problem: Problem) -> str:
-    brought = " ".join(filter(None, (problem.distribution, problem.version)))
-    return f"{problem.plugin} ({brought})" if brought else problem.plugin
 
 
 def _trace(traceback: str, pen: Pen) -> list[Line]:

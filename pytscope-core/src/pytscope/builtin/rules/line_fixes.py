@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _FIXES = {
     "data_stall": (
-        "data_stall: raise num_workers, set persistent_workers=True and pin_memory=True, "
-        "deepen prefetch_factor."
+        "data_stall: raise num_workers, with persistent_workers=True, pin_memory=True and a "
+        "deeper prefetch_factor."
     ),
     "h2d": "h2d: pin the loader's memory, copy with non_blocking=True, copy the next batch early.",
     "communication": (
