@@ -223,14 +223,15 @@ class Drain:
         return steps
 
     def _step(self, at: int, end: int, keys: tuple[object, ...], values: list[Any]) -> Step:
-        values = [resolved(v) if is_value(k) else v for k, v in zip(keys, values, strict=True)]
         entry = self._blocks
         if self._open is None and len(keys) <= LONG_STEP:
             plan = self._shapes.plan(entry, keys)
+            for i in plan.logs:
+                values[i] = resolved(values[i])
             self._blocks = plan.blocks
             return Step(at, end, keys, values, plan=plan)
         tiling = self._fed(list(keys), values)
-        kept = [(k, v) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        kept = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
         late = 0 if self._open_begun else len(late_values(entry, keys))
         self._log_late(kept[:late])
         logged = self._open_values + kept[late:]

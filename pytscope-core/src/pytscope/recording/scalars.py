@@ -63,7 +63,9 @@ def resolved(value: Any) -> Any:
     """
     if isinstance(value, dict):
         return {k: _read(v) for k, v in value.items()}
-    return tuple(_read(v) for v in value)
+    if PLAIN.issuperset(map(type, value)):
+        return value
+    return tuple(map(_read, value))
 
 
 def _read(value: Any) -> Any:
