@@ -21,7 +21,9 @@ def loader(batches: int, rng: random.Random) -> Iterator[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--run-dir", default="runs/demo")
     parser.add_argument("--steps", type=int, default=100)
     args = parser.parse_args()

@@ -50,6 +50,16 @@ def test_a_killed_run_did_not_finish_and_says_where():
     )
 
 
+def test_a_process_that_left_without_finish_is_no_crash():
+    made = covered(ranks=2, finished=False, last_attempt={"events": ({"kind": "exit", "t": 5},)})
+    panel = made.panel()
+    assert panel.headline.endswith("left without finish()")
+    assert panel.status is Status.WATCH
+    assert "rank 0 left without finish(): last heard of after step 99" in texts(made)
+    (table,) = [row for row in panel.rows if isinstance(row, Table)]
+    assert [row[-1] for row in table.rows] == ["no finish()"] * 2
+
+
 def test_a_live_run_is_still_recording():
     run = attrs.evolve(make_run({"forward": 10}, finished=False), live=True)
     panel = coverage(run).panel()
@@ -105,7 +115,7 @@ def test_the_scope_is_told():
         "6 warm-up steps left out of rates",
         "10 steps done again by a later attempt",
         "steps 2: asked for",
-        "attempts analysed: 0, 1; not analysed: 7",
+        "analysed: attempts 0, 1; not analysed: attempt 7",
         "4.00 s between attempts",
         "recording took 900 ns a step, 0.009% of wall",
     ):

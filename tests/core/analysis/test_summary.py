@@ -5,6 +5,7 @@ import attrs
 from pytscope.analysis.summary import summarise
 from pytscope.runs.building import EPOCH_NS
 from pytscope.runs.run import measured_wall_ns
+from pytscope.runs.window import windowed
 from pytscope.testing import make_run
 
 
@@ -47,3 +48,18 @@ def test_names_and_places_are_the_runs() -> None:
     summary = summarise(run)
     assert (summary.name, summary.path, summary.source) == ("n", "p", "s")
     assert (summary.window, summary.other_attempts) == ((1, None), (4,))
+
+
+def test_a_rank_without_a_step_is_not_the_one_shown() -> None:
+    run = make_run({"data": 1}, steps=4, ranks={0: {}, 1: {}})
+    early = windowed(run, 0, 0).rank(0)
+    empty = early.select(early.step < 0, early.attempts)
+    run = attrs.evolve(run, timelines=(empty, run.rank(1)))
+    assert summarise(run).steps == 4
+    assert summarise(attrs.evolve(run, timelines=(empty,))).steps == 0
+
+
+def test_a_run_that_goes_on_is_live() -> None:
+    run = make_run({"data": 1}, finished=False)
+    assert not summarise(run).live
+    assert summarise(attrs.evolve(run, live=True)).live

@@ -2,6 +2,7 @@
 
 import math
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,6 +117,17 @@ def test_values_logged_late_go_to_their_step_and_replace_what_it_had(tmp_path):
     assert math.isnan(values[0])
     assert timeline.column("scalar", "k")[1].tolist() == [2]
     assert [e["values"] for e in timeline.attempts[0].events] == [{"final": 1}]
+
+
+def test_counts_logged_late_add_to_what_their_step_had(tmp_path):
+    steps = [attrs.evolve(step, scalars={"samples": 8}) for step in plain_steps(6)]
+    records = attempt(steps, end=False)
+    records.append(event("log", step=3, values={"samples": 4, "tokens": 10}))
+    records.append(event("log", step=3, values={"samples": 4, "tokens": 20}))
+    timeline = read(tmp_path, records).timelines[0]
+    assert timeline.column("scalar", "samples")[1].tolist() == [8, 8, 8, 16, 8, 8]
+    rows, values = timeline.column("scalar", "tokens")
+    assert (rows.tolist(), values.tolist()) == ([3], [30])
 
 
 def test_records_columns_and_keys_of_a_later_version_are_passed_over(tmp_path):

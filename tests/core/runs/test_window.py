@@ -81,3 +81,10 @@ def test_a_window_without_a_step(first, last, asked):
 def test_a_window_of_a_run_without_steps():
     with pytest.raises(NothingUsable, match="no step was recorded"):
         windowed(make_run({"data": []}), 0, 1)
+
+
+def test_the_cost_of_recording_is_known_of_whole_attempts_alone():
+    run = built(last_attempt={"overhead_ns": 500, "writer_ns": 70})
+    for bounds, cost in (((0, 49), (500, 70)), ((None, 48), (None, None)), ((7, 7), (None, None))):
+        attempt = windowed(run, *bounds).timelines[0].attempts[0]
+        assert (attempt.overhead_ns, attempt.writer_ns) == cost

@@ -256,7 +256,7 @@ class Budget:
                 f"MFU is {percent(self.mfu_steps)}"
             )
         for part in self.parts:
-            moved = f"{duration(part['ns'])} of {part['give_to']} out of {part['take_from']}"
+            moved = f"{duration(part['ns'])} of {part['take_from']} counted as {part['give_to']}"
             yield f"{moved}: {part['why']}"
         if self.rank_count > 1:
             yield f"rank {self.shown_rank} of {self.rank_count} shown, the one of median wall"

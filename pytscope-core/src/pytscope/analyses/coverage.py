@@ -83,6 +83,8 @@ class RankCoverage:
         redone_steps: Steps that a later attempt did again.
         attempts: Attempts analysed.
         finished: Whether the last attempt wrote its end.
+        exited: Whether it did not because the process left by itself, without
+            an exception, before `finish()`.
         stop: Where it was last heard of when it did not, else None.
         ended_by: The exception that ended its last attempt, or None.
         wall_ns: Measured wall.
@@ -100,6 +102,7 @@ class RankCoverage:
     redone_steps: int
     attempts: tuple[int, ...]
     finished: bool
+    exited: bool = False
     stop: Stop | None
     ended_by: Seen | None
     wall_ns: int
@@ -187,6 +190,11 @@ class Coverage:
             return ()
         return tuple(r for r in self.ranks if not r.finished or r.ended_by is not None)
 
+    @property
+    def exited(self) -> bool:
+        """Whether every rank that stopped is one whose process left by itself."""
+        return bool(self.stopped) and all(rank.exited for rank in self.stopped)
+
     def panel(self) -> Panel:
         """The COVERAGE panel."""
         return Panel(
@@ -203,6 +211,8 @@ class Coverage:
         steps = f"{count(self.steps, 'step')}, {self.rated_steps:,} rated"
         if self.live:
             end = "still recording"
+        elif self.exited:
+            end = "left without finish()"
         elif not self.finished:
             end = "did not finish"
         else:
@@ -211,9 +221,10 @@ class Coverage:
 
     def _status(self) -> Status:
         missing = (self.ranks_missing and not self.by_choice) or self.ranks_empty
-        if missing or self.stopped or self.lost_steps or not self.rated_steps:
+        cut_short = self.stopped and not self.exited
+        if missing or cut_short or self.lost_steps or not self.rated_steps:
             return Status.BAD
-        minor = self.damaged_bytes or self.lost_ns or self.notes or self.warnings
+        minor = self.exited or self.damaged_bytes or self.lost_ns or self.notes or self.warnings
         return Status.WATCH if minor or self.rated_steps < FEW_STEPS else Status.OK
 
     def _rows(self) -> Iterator[Row]:
@@ -234,7 +245,8 @@ class Coverage:
             if rank.ended_by is not None:
                 yield f"{of_rank}ended by {rank.ended_by}"
             if rank.stop is not None:
-                yield f"{of_rank}did not finish: last heard of {rank.stop}"
+                how = "left without finish()" if rank.exited else "did not finish"
+                yield f"{of_rank}{how}: last heard of {rank.stop}"
         if self.lost_steps or self.lost_ns or self.damaged_bytes:
             yield (
                 f"records lost: {count(self.lost_steps, 'step')}, {duration(self.lost_ns)}; "
@@ -251,9 +263,9 @@ class Coverage:
             first, last = ("" if bound is None else bound for bound in self.window)
             yield f"steps {first}:{last} asked for"
         if len(self.attempts) > 1 or self.other_attempts:
-            others = [str(n) for n in self.other_attempts]
-            left_out = f"; not analysed: {listed(others)}" if others else ""
-            yield f"attempts analysed: {listed([str(n) for n in self.attempts])}{left_out}"
+            left_out = self.other_attempts
+            rest = f"; not analysed: {_attempts(left_out)}" if left_out else ""
+            yield f"analysed: {_attempts(self.attempts)}{rest}"
         if self.downtime_ns:
             yield f"{duration(self.downtime_ns)} between attempts"
         if len(self.ranks) > 1 and self.common_steps < self.steps:
@@ -272,8 +284,14 @@ class Coverage:
                 yield f"and {len(lines) - MOST_LINES:,} more like it"
 
 
+def _attempts(numbers: tuple[int, ...]) -> str:
+    return ("attempt " if len(numbers) == 1 else "attempts ") + listed([str(n) for n in numbers])
+
+
 def _row(rank: RankCoverage) -> tuple[str, ...]:
     end = "finished" if rank.finished else "did not finish"
+    if rank.exited:
+        end = "no finish()"
     if rank.ended_by is not None:
         end = f"ended by {rank.ended_by.type}"
     lost = percent(rank.lost_ns / rank.wall_ns) if rank.wall_ns and rank.lost_ns else "-"

@@ -28,4 +28,5 @@ def summarise(run: Run) -> RunSummary:
         attempts=tuple(sorted({a.number for a in attempts})),
         other_attempts=run.other_attempts,
         created_epoch_ns=min(starts, default=None),
+        live=run.live,
     )

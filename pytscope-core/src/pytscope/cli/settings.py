@@ -13,6 +13,7 @@ from pytscope.cli.parameters import Setting
 from pytscope.model.errors import UsageError
 from pytscope.model.report import PluginState
 from pytscope.plugins.registry import Registry
+from pytscope.plugins.wording import did_you_mean
 
 T = TypeVar("T")
 Thresholds = Mapping[str, Mapping[str, Any]]
@@ -59,7 +60,7 @@ def patterns(config: Config, name: str, registry: Registry) -> tuple[str, ...]:
 def _of_file(config: Config, registry: Registry) -> Thresholds:
     names = registry.rule_names
     for rule in config.rules.keys() - names.keys():
-        _missing(config, f"there is no rule {rule!r}", registry)
+        _missing(config, f"there is no rule {rule!r}", registry, did_you_mean(rule, names))
     known = {rule: values for rule, values in config.rules.items() if rule in names}
     try:
         threshold_values(registry, AnalyzeOptions(thresholds=known))
@@ -69,7 +70,7 @@ def _of_file(config: Config, registry: Registry) -> Thresholds:
     return known
 
 
-def _missing(config: Config, sentence: str, registry: Registry) -> None:
+def _missing(config: Config, sentence: str, registry: Registry, guess: str = "") -> None:
     """A rule in the file that nobody brings: a mistake, unless a plugin is not loaded.
 
     A file is shared by people with different plugins, and one that fails must
@@ -77,6 +78,6 @@ def _missing(config: Config, sentence: str, registry: Registry) -> None:
     """
     absent = [p.name for p in registry.plugins if p.state is not PluginState.LOADED]
     if not absent:
-        msg = f"{config.path}: {sentence}"
+        msg = f"{config.path}: {sentence}{guess}"
         raise UsageError(msg)
     say(f"warning: {config.path}: {sentence}; not loaded: {', '.join(absent)}")

@@ -27,6 +27,9 @@ PHASES = (
 )
 """The phases pytscope itself names, in the order in which it shows them."""
 
+COUNTS = frozenset(("tokens", "samples"))
+"""Logged names whose values add up within a step; of any other the last one counts."""
+
 NOT_TRAINING = ("eval", "checkpoint", "log", "compile")
 """Phases left out of *training time*, the quantity medians and spikes use."""
 

@@ -115,6 +115,7 @@ class RunSummary:
         attempts: Attempts analysed.
         other_attempts: Attempts in the folder that were not analysed.
         created_epoch_ns: Start of the first analysed attempt, or None.
+        live: Whether a recorder still holds one of its files.
     """
 
     name: str
@@ -129,6 +130,7 @@ class RunSummary:
     attempts: tuple[int, ...] = (0,)
     other_attempts: tuple[int, ...] = ()
     created_epoch_ns: int | None = None
+    live: bool = False
 
 
 @attrs.frozen

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pytscope.recording.columns import Pattern, record, steps_record
-from pytscope.recording.keys import DROPPED, END, FINISH, START, is_value
+from pytscope.recording.keys import BROKEN, DROPPED, END, FINISH, START, is_end, is_value
 from pytscope.recording.plain import plain
 from pytscope.recording.plans import late_values, training_goes_on
-from pytscope.recording.prefix import settled, step_ends
+from pytscope.recording.prefix import given_up, moved, settled, step_ends
 from pytscope.recording.scalars import log_values, resolved
 from pytscope.recording.shapes import Shapes, Step
 from pytscope.recording.tile import Segments, Tiling, first_training, sum_segments
@@ -23,6 +23,7 @@ from pytscope.recording.tile import Segments, Tiling, first_training, sum_segmen
 MAX_PHASES = 256
 MAX_SCALARS = 1024
 MAX_NAME = 200
+UNNAMED = "(no name)"
 MAX_PATTERNS = 256
 LONG_STEP = 4096
 """Keys of one step above which it is tiled by itself and summed by phase."""
@@ -74,11 +75,6 @@ class Drain:
         self._out.append(line)
 
     @property
-    def blocks(self) -> tuple[str, ...]:
-        """Blocks open at the last step end."""
-        return self._blocks
-
-    @property
     def taken_steps(self) -> int:
         """Steps of the last prefix taken."""
         return len(self._ends)
@@ -103,7 +99,7 @@ class Drain:
         names = self._names[kind]
         known = names.get(name)
         if known is None and len(names) < most:
-            known = names[name] = str(name)[:MAX_NAME]
+            known = names[name] = str(name)[:MAX_NAME] or UNNAMED
         elif known is None and kind not in self._limits:
             self._limits.add(kind)
             self.event("limit", self.at, what=f"{kind} names", limit=most)
@@ -112,11 +108,29 @@ class Drain:
     # --- steps -------------------------------------------------------------
 
     def take(self, events: list[Any]) -> None:
-        """Turn a prefix that ends with a step end and its values into records."""
+        """Turn a prefix that ends with a step end and its values into records.
+
+        When that fails half-way, its steps are given up and said to be, so
+        that the numbers and times of those that follow stay true.
+        """
+        blocks, written = self._blocks_now, self.step
+        try:
+            self._take(events)
+        except BaseException:
+            steps, end, left, entered = given_up(events)
+            self._skip(steps - (self.step - written), end, moved(blocks, left, entered))
+            raise
+
+    @property
+    def _blocks_now(self) -> tuple[str, ...]:
+        return self._open.blocks if self._open else self._blocks
+
+    def _take(self, events: list[Any]) -> None:
         self.stamps += len(events) // 2
         keys, values = settled(events[::2]), events[1::2]
         if keys[0] is DROPPED:
-            self._skip(*values[0])
+            steps, end, left, entered = values[0]
+            self._skip(steps, end, moved(self._blocks_now, left, entered))
             keys, values = keys[1:], values[1:]
         if keys and not self.started:
             keys, values = self._startup(keys, values)
@@ -130,14 +144,15 @@ class Drain:
         self.step += steps
         self.dropped += steps
         self.at, self._blocks, self._open = end, blocks, None
+        self._open_values, self._open_begun, self._ends = [], False, []
 
     def _startup(self, keys: list[Any], values: list[Any]) -> tuple[list[Any], list[Any]]:
         """Cut startup off, if it ends here; what is left belongs to the first step."""
-        depth = len(self._open.blocks) if self._open else 0
+        depth = len(self._blocks_now)
         cut = first_training(keys, depth)
         if cut is None:
             return keys, values
-        if keys[cut] is END:  # nothing told where training began: no startup
+        if is_end(keys[cut]):  # nothing told where training began: no startup
             self._leave_startup(())
             return keys, values
         tiling = self._fed(keys[:cut], values[:cut])
@@ -162,7 +177,7 @@ class Drain:
 
     def _uniform(self, keys: list[Any], values: list[Any]) -> bool:
         """Pack steps that all have the shape of the first; tell whether they had."""
-        if self._open is not None or END not in keys:
+        if self._open is not None or END not in keys or BROKEN in keys:
             return False
         size = keys.index(END) + 1
         while size < len(keys) and is_value(keys[size]):
@@ -282,7 +297,7 @@ class Drain:
         if not self.started:
             keys, values = self._startup(keys, values)
         pairs = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
-        began = training_goes_on(self._open.blocks if self._open else self._blocks, tuple(keys))
+        began = training_goes_on(self._blocks_now, tuple(keys))
         late = 0
         if not self._open_begun:
             late = len(pairs) if began is None else sum(map(is_value, keys[:began]))

@@ -51,9 +51,10 @@ class RunFile:
                 record, which the next write first ends.
         """
         left = memoryview(b"\n" + data if self._torn else data)
-        self._torn = True
         while left:
-            left = left[os.write(self._fd, left) :]
+            written = os.write(self._fd, left)
+            self._torn = self._torn or written > 0
+            left = left[written:]
         self._torn = False
 
     @property
@@ -78,11 +79,15 @@ def open_run_file(folder: Path, rank: int) -> Opened:
     for k in range(MAX_SECOND_FILES):
         path = folder / (f"rank{rank:05d}.pts" if not k else f"rank{rank:05d}.{k}.pts")
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-        if _locked(fd):
-            size = os.fstat(fd).st_size
-            os.lseek(fd, max(0, size - 1), os.SEEK_SET)
-            torn = bool(size) and os.read(fd, 1) != b"\n"
-            return Opened(RunFile(path, fd, torn=torn), _attempts(path), second=k > 0)
+        try:
+            if _locked(fd):
+                size = os.fstat(fd).st_size
+                os.lseek(fd, max(0, size - 1), os.SEEK_SET)
+                torn = bool(size) and os.read(fd, 1) != b"\n"
+                return Opened(RunFile(path, fd, torn=torn), _attempts(path), second=k > 0)
+        except BaseException:
+            os.close(fd)
+            raise
         os.close(fd)
     msg = f"{MAX_SECOND_FILES} processes already record rank {rank} in {folder}"
     raise OSError(msg)

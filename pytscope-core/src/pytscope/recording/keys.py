@@ -55,6 +55,8 @@ EXHAUSTED = Key("exhausted")
 """A data block ends whose fetch found nothing more."""
 FAIL = Key("fail")
 """An exception left the step, which stays open."""
+BROKEN = Key("broken")
+"""A `CLOSED` that turned out to be a step end."""
 CLOSED = Key("closed")
 """The iterator of `steps()` was closed in mid-step: a step end, unless `FAIL` follows."""
 LOG = Key("log")
@@ -64,14 +66,23 @@ EXTRA = Key("extra")
 FINISH = Key("finish")
 """The attempt ends."""
 DROPPED = Key("dropped")
-"""Steps dropped on a stalled disk: (steps, end of the last one, open blocks)."""
+"""Events given up: (steps in them, their last stamp, blocks left, blocks entered)."""
+FETCH = Open("data")
+"""Opens the data block around one fetch, in which no step begins or ends."""
 
 LOG_NAMES = ("loss", "grad_norm", "lr", "tokens", "samples")
+COUNTS = frozenset(("tokens", "samples"))
+"""Logged names whose values add up within a step; of any other the last one counts."""
 
 
 def is_value(key: object) -> bool:
     """Whether the key's value is not a clock stamp."""
     return key is LOG or key is EXTRA or type(key) is Sample
+
+
+def is_end(key: object) -> bool:
+    """Whether the key ends an optimizer step."""
+    return key is END or key is BROKEN
 
 
 def is_close(key: object) -> bool:

@@ -30,9 +30,9 @@ def enter(profiler: Profiler) -> None:
         util.Finalize(None, _abandon_all, exitpriority=0)
 
 
-def leave(profiler: Profiler) -> None:
-    """Forget a recorder that stopped."""
-    _live.pop(id(profiler), None)
+def leave(profiler: Profiler) -> bool:
+    """Forget a recorder that stops; tell whether it was known, which one caller is told."""
+    return _live.pop(id(profiler), None) is not None
 
 
 def _abandon_all() -> None:

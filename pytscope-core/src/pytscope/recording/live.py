@@ -10,7 +10,6 @@ from __future__ import annotations
 from _thread import get_ident
 from typing import TYPE_CHECKING, Any
 
-from pytscope.recording.harmless import warn_once
 from pytscope.recording.keys import (
     BEGIN,
     CLOSE,
@@ -35,6 +34,12 @@ else:
     _Base = object
 
 
+ELSEWHERE = (
+    "steps begun in another thread than the one that called start() are not counted; "
+    "call start() in the thread that trains"
+)
+
+
 class LiveMethods(_Base):
     """Recording methods of a recorder that records."""
 
@@ -47,7 +52,7 @@ class LiveMethods(_Base):
             events.append(BEGIN)
             events.append(self._clock())
         else:
-            self._foreign_open("step")
+            self._foreign_step()
 
     def end_step(self, update: bool = True) -> None:
         """Stamp the end of a step; wake the writer when there is much to write."""
@@ -97,16 +102,16 @@ class LiveMethods(_Base):
             self._log_slowly((loss, grad_norm, lr, tokens, samples), extra)
 
     def _log_slowly(self, values: tuple[Any, ...], extra: dict[str, Any]) -> None:
-        kept = tuple(v if type(v) in PLAIN else scalar(v, warn_once) for v in values)
+        kept = tuple(v if type(v) in PLAIN else scalar(v, self._say) for v in values)
         more = {
             str(k): number
             for k, v in extra.items()
-            if v is not None and (number := scalar(v, warn_once)) is not None
+            if v is not None and (number := scalar(v, self._say)) is not None
         }
         if get_ident() != self._thread:
             named = dict(zip(LOG_NAMES, kept, strict=True))
             named = {k: v for k, v in named.items() if v is not None}
-            self._notes.append((self._clock(), "log", {**named, **more}))
+            self._writer.note("log", {**named, **more})
             return
         events = self._events
         if kept != (None,) * len(kept):
@@ -133,14 +138,14 @@ class LiveMethods(_Base):
             self._foreign_close()
 
     def _failed(self, error: BaseException) -> None:
-        now = self._clock()
         if get_ident() == self._thread:
-            self._events.append(FAIL)
-            self._events.append(now)
+            events = self._events
+            events.append(FAIL)
+            events.append(self._clock())
         else:
             self._foreign_close()
         self._error = id(error)
-        self._notes.append((now, "exception", described(error)))
+        self._writer.note("exception", described(error))
         self._writer.wake()
 
     def _ended_by(self, error: BaseException) -> None:
@@ -149,7 +154,7 @@ class LiveMethods(_Base):
         if last is CLOSED:  # the exception closed `steps()` on its way
             self._failed(error)
         elif last is not FAIL or id(error) != self._error:  # not noted on leaving the step
-            self._notes.append((self._clock(), "exception", described(error)))
+            self._writer.note("exception", described(error))
 
     def _abandoned(self) -> None:
         if get_ident() == self._thread:
@@ -161,6 +166,12 @@ class LiveMethods(_Base):
             sampler(self._events)
 
     # --- other threads -------------------------------------------------------
+
+    def _foreign_step(self) -> None:
+        if not self._elsewhere:
+            self._elsewhere = True
+            self._say(ELSEWHERE)
+        self._foreign_open("step")
 
     def _foreign_open(self, name: str) -> None:
         self._others.setdefault(get_ident(), []).append((name, self._clock()))
@@ -182,7 +193,7 @@ class LiveMethods(_Base):
 
     def _span(self, name: str, since: int) -> None:
         values = {"thread": get_ident(), "phase": str(name), "start": since}
-        self._notes.append((self._clock(), "span", values))
+        self._writer.note("span", values)
 
 
 class SynchronizedMethods(LiveMethods):
@@ -216,4 +227,8 @@ class SynchronizedMethods(LiveMethods):
 
 def described(error: BaseException) -> dict[str, str]:
     """An exception as the values of an event."""
-    return {"type": type(error).__qualname__, "message": text(str(error))[1:-1]}
+    try:
+        message = str(error)
+    except Exception as odd:  # noqa: BLE001  # a stranger's __str__ must not replace the exception
+        message = f"str() raised {type(odd).__name__}"
+    return {"type": type(error).__qualname__, "message": text(message)[1:-1]}

@@ -4,48 +4,75 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 MAX_TEXT = 1000
 MAX_DEPTH = 8
 MAX_ITEMS = 1000
+MAX_VALUES = 20_000
 
 
-def plain(value: object, depth: int = 0) -> Any:
+def plain(value: object) -> Any:
     """Convert to JSON values; what has no such form becomes its `repr`, cut short.
 
     Non-finite floats become `"NaN"`, `"Infinity"`, `"-Infinity"`. At most
-    1,000 entries of a container and 8 levels are kept, and a cut is marked.
+    1,000 entries of a container, 8 levels and 20,000 values are kept, and a
+    cut is marked.
     """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value) if abs(value) < 2**63 else text(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _non_finite(value)
-    if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else value[:MAX_TEXT] + "…"
-    if depth >= MAX_DEPTH:
+    return _Conversion().of(value, 0)
+
+
+class _Conversion:
+    """One conversion, with what it may still take in."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
+
+    def of(self, value: object, depth: int) -> Any:
+        self._left -= 1
+        try:
+            return self._converted(value, depth)
+        except Exception as error:  # noqa: BLE001  # a stranger's container must not end the recording
+            return f"<{type(value).__name__}: reading it raised {type(error).__name__}>"
+
+    def _converted(self, value: object, depth: int) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return str(value) if len(value) <= MAX_TEXT else value[:MAX_TEXT] + "…"
+        if isinstance(value, Integral):  # those of numpy too
+            return int(value) if abs(int(value)) < 2**63 else text(value)
+        if isinstance(value, Real):
+            number = float(value)
+            return number if math.isfinite(number) else _non_finite(number)
+        if depth >= MAX_DEPTH or self._left <= 0:
+            return text(value) if self._left > 0 else "…"
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            items = [self.of(v, depth + 1) for v in list(value)[:MAX_ITEMS]]
+            more = len(value) - MAX_ITEMS
+            return items if more <= 0 else [*items, f"… {more} more"]
+        if (fields := getattr(type(value), "__dataclass_fields__", None)) is not None:
+            return self._mapping({name: getattr(value, name, None) for name in fields}, depth)
+        if type(value).__module__ == "argparse":
+            return self._mapping(vars(value), depth)
         return text(value)
-    if isinstance(value, Mapping):
-        return _mapping(value, depth)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [plain(v, depth + 1) for v in list(value)[:MAX_ITEMS]]
-        return items if len(value) <= MAX_ITEMS else [*items, f"… {len(value) - MAX_ITEMS} more"]
-    fields = getattr(value, "__dict__", None)
-    if type(value).__module__ == "argparse" or hasattr(value, "__dataclass_fields__"):
-        return _mapping(fields or {}, depth)
-    return text(value)
 
-
-def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    items = list(value.items())
-    out = {
-        text(k) if not isinstance(k, str) else k: plain(v, depth + 1) for k, v in items[:MAX_ITEMS]
-    }
-    if len(items) > MAX_ITEMS:
-        out["…"] = f"{len(items) - MAX_ITEMS} more"
-    return out
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        items = list(value.items())
+        out: dict[str, Any] = {}
+        for key, held in items[:MAX_ITEMS]:
+            name = str(key) if isinstance(key, str) else text(key)
+            if name in out:  # 1 and "1"
+                name = f"{name} ({type(key).__name__})"
+            out[name[:MAX_TEXT]] = self.of(held, depth + 1)
+        if len(items) > MAX_ITEMS:
+            out["…"] = f"{len(items) - MAX_ITEMS} more"
+        return out
 
 
 def _non_finite(value: float) -> str:

@@ -5,9 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pytscope.recording.keys import CLOSED, DROPPED, END, FAIL, FINISH, Key, Open, Sample, is_value
+from pytscope.recording.keys import (
+    BROKEN,
+    CLOSE,
+    CLOSED,
+    DROPPED,
+    END,
+    EXHAUSTED,
+    FAIL,
+    FINISH,
+    MICRO,
+    Key,
+    Open,
+    Sample,
+    is_close,
+    is_end,
+    is_value,
+)
 
 TYPES = frozenset((str, Key, Open, Sample))
+VALUES = frozenset((int, tuple, dict))
+"""Types of the values in the event list, none of which a key is of."""
+ENDING = (CLOSE, EXHAUSTED, END, MICRO, FAIL, CLOSED)
+"""Keys that say something is over, which stays true without a stamp of their own."""
 
 
 def ready_length(events: list[Any], *, closing: bool = False) -> int:
@@ -45,22 +65,49 @@ def decided_length(events: list[Any]) -> int:
     return i if i >= 0 and events[i] is CLOSED else size
 
 
-def orphan(events: list[Any]) -> int | None:
-    """Place of a key without its value, as an interrupt between two appends leaves it."""
-    for i in range(0, len(events) - 1, 2):
-        if isinstance(events[i + 1], (str, Key)):
-            return i
-    return None
+def paired(events: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The events in whole pairs, and the keys at the end whose value is still to come.
+
+    An interrupt between two appends leaves a key without its value. A key that
+    ends something is given the next stamp; any other never took effect.
+
+    Returns:
+        The pairs, and what is left.
+    """
+    size = len(events) // 2 * 2
+    if VALUES.issuperset(map(type, events[1:size:2])):
+        return events[:size], events[size:]
+    out: list[Any] = []
+    waiting: list[Any] = []
+    i, last = 0, len(events) - 1
+    while i < last:
+        key, value = events[i], events[i + 1]
+        if type(value) not in VALUES:
+            waiting += [key] if isinstance(key, Key) and key in ENDING else []
+            i += 1
+            continue
+        if type(value) is int:
+            for ended in waiting:
+                out += (ended, value)
+            waiting = []
+        out += (key, value)
+        i += 2
+    return out, waiting + events[i:]
 
 
-def whole(events: list[Any]) -> list[Any]:
-    """The events without orphans; the same list when there are none."""
-    if TYPES.isdisjoint(map(type, events[1::2])):
-        return events
-    events = list(events)
-    while (lost := orphan(events)) is not None:
-        del events[lost]
-    return events
+def unbalanced(keys: list[Any]) -> tuple[int, tuple[str, ...]]:
+    """Blocks that keys leave: how many of those open before, and those opened and left open."""
+    left = 0
+    opened: list[str] = []
+    for key in keys:
+        if isinstance(key, Open):
+            opened.append(key.name)
+        elif is_close(key):
+            if opened:
+                opened.pop()
+            else:
+                left += 1
+    return left, tuple(opened)
 
 
 def settled(keys: list[Any]) -> list[Any]:
@@ -76,16 +123,43 @@ def settled(keys: list[Any]) -> list[Any]:
     follows: object = None
     for i in range(len(keys) - 1, -1, -1):
         if keys[i] is CLOSED:
-            out[i] = FINISH if follows is FAIL else END
+            out[i] = FINISH if follows is FAIL else BROKEN
         if not is_value(keys[i]):
             follows = keys[i]
     return out
 
 
+def given_up(events: list[Any]) -> tuple[int, int, int, tuple[str, ...]]:
+    """What has to be known of events that are not recorded, the value of `DROPPED`.
+
+    Args:
+        events: Pairs whose closed iterators are all decided.
+
+    Returns:
+        Steps in them, their last stamp, blocks left and blocks entered.
+    """
+    keys = settled(events[::2])
+    steps = sum(map(is_end, keys))
+    end: int = next(v for k, v in zip(keys[::-1], events[::-2], strict=True) if not is_value(k))
+    left, entered = unbalanced(keys)
+    if keys[0] is not DROPPED:
+        return steps, end, left, entered
+    before, stamp, outer, inner = events[1]
+    kept = max(0, len(inner) - left)
+    entered = (*inner[:kept], *entered)
+    last = end if type(end) is int else stamp
+    return before + steps, last, outer + max(0, left - len(inner)), entered
+
+
+def moved(blocks: tuple[str, ...], left: int, entered: tuple[str, ...]) -> tuple[str, ...]:
+    """The blocks open after some are left and others entered."""
+    return (*blocks[: max(0, len(blocks) - left)], *entered)
+
+
 def step_ends(keys: list[Any]) -> Iterator[tuple[int, int]]:
     """Places of the step ends, each with where its step's values end."""
     for i, key in enumerate(keys):
-        if key is END:
+        if is_end(key):
             stop = i + 1
             while stop < len(keys) and is_value(keys[stop]):
                 stop += 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
@@ -13,6 +14,8 @@ from typing import Any, Self, cast
 
 from pytscope.recording import collectors as _collectors
 from pytscope.recording import lifecycle, provenance
+from pytscope.recording.arguments import MAX_STEP, amount, count
+from pytscope.recording.clock import GivenClock
 from pytscope.recording.collectors import Collector, Sampler
 from pytscope.recording.drain import Drain
 from pytscope.recording.files import Opened, open_run_file
@@ -24,6 +27,7 @@ from pytscope.recording.recorder import Recorder
 from pytscope.recording.writer import Writer
 
 CALIBRATION_STAMPS = 200
+FLUSH_STEPS = 500
 PROVENANCE_S = 3.0
 """Longest wait at the end of a short run for what it was made of."""
 
@@ -83,7 +87,7 @@ class Profiler(Recorder):
         warmup: int | None = None,
         sync: bool = False,
         collect_memory: bool | str = False,
-        flush_every: int = 500,
+        flush_every: int = FLUSH_STEPS,
         only_rank_zero: bool = True,
         distributed: bool = False,
         clock: Callable[[], int] | None = None,
@@ -100,7 +104,7 @@ class Profiler(Recorder):
         self._memory = collect_memory
         self._flush_every = flush_every
         self._ranks = "all" if distributed or not only_rank_zero else "zero"
-        self._user_clock = clock or perf_counter_ns
+        self._user_clock = GivenClock(clock) if clock is not None else perf_counter_ns
         self._config = config
         self._collector_names = tuple(collectors)
         self._inline = inline
@@ -128,6 +132,7 @@ class Profiler(Recorder):
         if self.recording:
             warn_once("start() on a recording that is already running; it goes on")
         else:
+            self._finish("finish")  # of a recording whose end was interrupted
             with harmless("starting the recording"):
                 self._start(step)
         return self
@@ -138,6 +143,12 @@ class Profiler(Recorder):
 
     def __enter__(self) -> Self:
         return self if self.recording else self.start()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, here or in another process, is an idle recorder of the same settings."""
+        idle = type(self).__bases__[1] if self.recording else type(self)
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        return _copied, (idle, settings), getattr(self, "__dict__", None)
 
     def __exit__(
         self,
@@ -157,54 +168,73 @@ class Profiler(Recorder):
         self._disabled = rank.rank != 0 and self._ranks == "zero"
         if self._disabled:
             return
-        path = Path(self._run_dir)
-        self._opened = opened = open_run_file(path, rank.rank)
+        self._opened = open_run_file(Path(self._run_dir), rank.rank)
+        try:
+            self._go(rank, step, began)
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _go(self, rank: RankInfo, step: object, began: int) -> None:
+        unusable: list[str] = []
+        first = count("step", step, unusable.append, most=MAX_STEP) or 0
+        flush_steps = count("flush_every", self._flush_every, unusable.append)
         self._clock = self._user_clock
         self._thread = _thread_id()
-        self._events, self._notes, self._others = [], [], {}
+        self._events, self._others = [], {}
+        self._said, self._elsewhere = set(), False
         self._writer = Writer(
-            opened.file,
-            Drain(began, step),
+            self._opened.file,
+            Drain(began, first),
             self._events,
-            self._notes,
             clock=self._clock,
-            flush_steps=max(1, int(self._flush_every)),
+            flush_steps=flush_steps or FLUSH_STEPS,
         )
-        self._write_header(rank, step, began, path)
+        for message in unusable:
+            self._say(message)
+        self._write_header(rank, first, began)
         synchronize = self._adapted()
         live = _live_class(type(self), synchronized=synchronize is not None)
         self._synchronize = synchronize or _nothing
         self._samplers = tuple(self._start_collectors(rank))
         self._stamp_ns = _calibrate(live, self)
+        self._provenance = threading.Thread(
+            target=self._note_provenance, name="pytscope-provenance", daemon=True
+        )
         self.__class__ = live
         lifecycle.enter(self)
         if not self._inline:
             self._writer.start()
-        self._provenance = provenance_thread = threading.Thread(
-            target=self._note_provenance, name="pytscope-provenance", daemon=True
-        )
-        provenance_thread.start()
+        self._provenance.start()
 
-    def _write_header(self, rank: RankInfo, step: int, began: int, path: Path) -> None:
+    def _roll_back(self) -> None:
+        """Undo a start that did not come to its end: idle, no thread, no lock on the file."""
+        lifecycle.leave(self)
+        self._stop_stamps()
+        writer = getattr(self, "_writer", None)
+        if writer is None or writer.stop():
+            self._opened.file.close()
+
+    def _write_header(self, rank: RankInfo, step: int, began: int) -> None:
         environment = provenance.quick(os.environ, sys.argv)
         environment["seeds"] = provenance.seeds()
-        fields = {**self._fields, "environment": environment}
-        fields["name"] = self._fields["name"] or path.resolve().name
+        given = self._fields
+        fields = {
+            "name": str(given["name"] or Path(self._run_dir).resolve().name),
+            "warmup": count("warmup", given["warmup"], self._say),
+            "recorded": self._ranks,
+            "flops_per_step": amount("flops_per_step", given["flops_per_step"], self._say),
+            "peak_flops": amount("peak_flops", given["peak_flops"], self._say),
+            "environment": environment,
+        }
         attempt = self._opened.attempt
         self._opened.file.write(run_record(rank, attempt, step, began, self._config, fields))
         if self._opened.second:
-            self._note("warning", {"message": "another live process records this rank"})
+            self._writer.note("warning", {"message": "another live process records this rank"})
 
     def _note_provenance(self) -> None:
         with harmless("reading provenance"):
-            self._note("provenance", provenance.slow(Path.cwd()))
-
-    def _note(self, kind: str, values: dict[str, Any]) -> None:
-        self._notes.append((self._clock(), kind, values))
-
-    def _say(self, message: str) -> None:
-        warn_once(message)
-        self._note("warning", {"message": message})
+            self._writer.note("provenance", provenance.slow(Path.cwd()))
 
     def _adapted(self) -> Callable[[], None] | None:
         if not self._sync:
@@ -229,40 +259,59 @@ class Profiler(Recorder):
             except Exception as error:  # noqa: BLE001  # a collector is a stranger's code
                 self._say(f"collector {name!r} did not start: {error}")
                 continue
-            started.append(Sampler(collector, columns, self._clock, self._note))
+            started.append(Sampler(collector, columns, self._clock, self._writer.note))
         return started
 
     # --- end ------------------------------------------------------------------
 
-    def _idle(self) -> None:
-        lifecycle.leave(self)
-        self.__class__ = type(self).__bases__[1]
+    def _stop_stamps(self) -> None:
+        if self.recording:
+            self.__class__ = type(self).__bases__[1]
+        for sampler in self._samplers:
+            sampler.stop()
+        self._samplers = ()
 
     def _finish(self, reason: str) -> None:
-        if not self.recording:
-            return
-        with harmless("finishing the recording"):
-            now = self._clock()
-            self._idle()
-            for sampler in self._samplers:
-                sampler.stop()
-            self._provenance.join(PROVENANCE_S)
-            if self._writer.stop():
-                self._writer.finish(now, self._stamp_ns, reason)
-                self._opened.file.close()
+        if lifecycle.leave(self):
+            with harmless("finishing the recording"), self._ending():
+                self._stop_stamps()
+                now = self._clock()
+                self._provenance.join(PROVENANCE_S)
+                self._close(lambda: self._writer.finish(now, self._stamp_ns, reason))
 
     def abandon(self) -> None:
         """The process exits without `finish()`: write what is left, say where it was."""
-        with harmless("saving the recording at exit"):
-            error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-            self._note("exit", described(error) if error is not None else {})
-            now = self._clock()
-            self._idle()
-            for sampler in self._samplers:
-                sampler.stop()
-            if self._writer.stop():
-                self._writer.abandon(now)
-                self._opened.file.close()
+        if lifecycle.leave(self):
+            with harmless("saving the recording at exit"), self._ending():
+                error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+                self._writer.note("exit", described(error) if error is not None else {})
+                self._stop_stamps()
+                now = self._clock()
+                self._provenance.join(PROVENANCE_S)
+                self._close(lambda: self._writer.abandon(now))
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Keep an end that an interrupt cut short for the next `finish()`, `start()` or exit."""
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException:
+            lifecycle.enter(self)
+            raise
+
+    def _close(self, write: Callable[[], None]) -> None:
+        if fault := getattr(self._user_clock, "fault", ""):
+            self._say(fault)
+        if not self._writer.stop():
+            return  # its thread hangs on the file
+        try:
+            write()
+        except Exception:
+            self._opened.file.close()
+            raise
+        self._opened.file.close()
 
     def forget(self) -> None:
         """This process is a forked child: stop recording, leave the file to the parent."""
@@ -270,6 +319,17 @@ class Profiler(Recorder):
         self._disabled = True
         self._events = []
         self._opened.file.close()
+
+
+_SETTINGS = tuple({*Profiler.__slots__} - {"_opened", "_provenance", "_stamp_ns"})
+
+
+def _copied(idle: type[Profiler], settings: dict[str, Any]) -> Profiler:
+    made = object.__new__(idle)
+    Recorder.__init__(made)
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
 
 
 _LIVE_CLASSES: dict[tuple[type[Profiler], bool], type[Profiler]] = {}

@@ -11,11 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pytscope.recording.harmless import warn_once
+from pytscope.recording.keys import FETCH, Open
+
 if TYPE_CHECKING:
     from pytscope.recording.collectors import Sampler
-    from pytscope.recording.writer import Note, Writer
+    from pytscope.recording.writer import Writer
 
 T = TypeVar("T")
+MAX_SAID = 100
+"""Different warnings one recording keeps."""
 
 
 class Recorder:
@@ -25,23 +30,27 @@ class Recorder:
         "__weakref__",
         "_clock",
         "_disabled",
+        "_elsewhere",
         "_error",
         "_events",
+        "_fetch",
         "_micro_step",
-        "_notes",
         "_others",
         "_phases",
+        "_said",
         "_samplers",
         "_step",
+        "_stepping",
         "_synchronize",
         "_thread",
         "_writer",
     )
 
     _clock: Callable[[], int]
+    _elsewhere: bool
     _events: list[Any]
-    _notes: list[Note]
     _others: dict[int, list[tuple[str, int]]]
+    _said: set[str]
     _samplers: tuple[Sampler, ...]
     _synchronize: Callable[[], None]
     _thread: int
@@ -50,6 +59,9 @@ class Recorder:
     def __init__(self) -> None:
         self._disabled = False
         self._error = 0
+        self._samplers = ()
+        self._stepping: object = None
+        self._fetch = PhaseBlock(self, FETCH)
         self._phases: dict[str, PhaseBlock] = {}
         self._step = StepBlock(self, update=True)
         self._micro_step = StepBlock(self, update=False)
@@ -78,16 +90,25 @@ class Recorder:
 
         Outside a step they belong to the last completed one, until the next
         fetch or step begins; before any step, to the run. Values on an
-        accelerator are read later, without waiting for it.
+        accelerator are read later, without waiting for it. Of a name that is
+        logged several times in a step the last value counts, except counts.
 
         Args:
             loss: Training loss.
             grad_norm: Gradient norm.
             lr: Learning rate.
-            tokens: Tokens in this step, on this rank.
-            samples: Samples in this step, on this rank.
+            tokens: Tokens in this step, on this rank. Logged several times in a
+                step, as once a micro-batch, they add up.
+            samples: Samples in this step, on this rank; they add up as well.
             **extra: Any other numbers, by name.
         """
+
+    def _say(self, message: str) -> None:
+        """Warn once, in the log and in the record."""
+        if message not in self._said and len(self._said) < MAX_SAID:
+            self._said.add(message)
+            warn_once(message)
+            self._writer.note("warning", {"message": message})
 
     def _open_block(self, block: PhaseBlock) -> None:
         """Stamp the opening of a block."""
@@ -108,9 +129,11 @@ class Recorder:
 
     def phase(self, name: str) -> PhaseBlock:
         """A block of a named phase: `with prof.phase("eval"): …`. Blocks nest."""
+        if type(name) is not str:
+            name = str(name)
         block = self._phases.get(name)
         if block is None:
-            block = PhaseBlock(self, name)
+            block = PhaseBlock(self, Open(name))
             if len(self._phases) < 1024:  # noqa: PLR2004  # names made up per step must not pile up
                 self._phases[name] = block
         return block
@@ -140,12 +163,15 @@ class Recorder:
         return iter(loader) if self._disabled else self._steps(loader)
 
     def _steps(self, loader: Iterable[T]) -> Iterator[T]:
-        for batch in TimedLoader(self, loader):
+        batches = TimedLoader(self, loader)
+        for batch in batches:
+            self._stepping = batches
             self.begin_step()
             try:
                 yield batch
             except GeneratorExit:
-                self._abandoned()
+                if self._stepping is batches:  # else it was closed long after its step
+                    self._abandoned()
                 raise
             self.end_step()
 
@@ -155,11 +181,9 @@ class PhaseBlock:
 
     __slots__ = ("_recorder", "key")
 
-    def __init__(self, recorder: Recorder, name: str) -> None:
-        from pytscope.recording.keys import Open
-
+    def __init__(self, recorder: Recorder, key: Open) -> None:
         self._recorder = recorder
-        self.key = Open(str(name))
+        self.key = key
 
     def __enter__(self) -> None:
         self._recorder._open_block(self)  # noqa: SLF001  # one object in two classes
@@ -178,6 +202,7 @@ class StepBlock:
         self._update = update
 
     def __enter__(self) -> None:
+        self._recorder._stepping = None  # noqa: SLF001  # one object in two classes
         self._recorder.begin_step()
 
     def __exit__(
@@ -213,7 +238,12 @@ class TimedLoader(Generic[T]):
     def __len__(self) -> int:
         return len(self._loader)  # type: ignore[arg-type]  # raises TypeError as the loader does
 
+    def __bool__(self) -> bool:
+        return bool(self._loader)
+
     def __getattr__(self, name: str) -> Any:
+        if name in TimedLoader.__slots__:  # a copy in the making asks before they are set
+            raise AttributeError(name)
         return getattr(self._loader, name)
 
 
@@ -224,7 +254,7 @@ class TimedIterator(Generic[T]):
 
     def __init__(self, recorder: Recorder, loader: Iterable[T]) -> None:
         self._recorder = recorder
-        self._block = block = recorder.phase("data")
+        self._block = block = recorder._fetch  # noqa: SLF001  # one object in two classes
         with block:
             self._fetch = iter(loader).__next__
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pytscope.recording.columns import INT64
-from pytscope.recording.keys import LOG, LOG_NAMES, Sample
+from pytscope.recording.keys import COUNTS, LOG, LOG_NAMES, Sample
 
 PLAIN = frozenset((float, int, type(None)))
 
@@ -24,20 +24,20 @@ def scalar(value: Any, warn: Callable[[str], object]) -> Any:
     Returns:
         A float, an int that fits 64 bits, a detached device scalar, or None.
     """
-    if isinstance(value, int):
-        return _bounded(int(value), warn)
-    if isinstance(value, float):
-        return float(value)
     try:
+        if isinstance(value, int):
+            return _bounded(int(value), warn)
+        if isinstance(value, float):
+            return float(value)
         size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 1)
         if size != 1:
-            warn(f"a logged value has {size} elements; only single numbers are kept")
+            warn(f"a logged value of type {type(value).__name__} is no single number")
             return None
         device = getattr(value, "device", None)
         if getattr(device, "type", "cpu") != "cpu":
             return value.detach().clone()
         number = value.item() if hasattr(value, "item") else float(value)
-    except (TypeError, ValueError, RuntimeError, AttributeError, OverflowError):
+    except Exception:  # noqa: BLE001  # a stranger's number must not end the step it is logged in
         warn(f"a logged value of type {type(value).__name__} is no number; it is left out")
         return None
     if isinstance(number, int):
@@ -73,12 +73,12 @@ def _read(value: Any) -> Any:
         return value
     try:
         return value.item()
-    except (RuntimeError, ValueError, AttributeError, TypeError):
+    except Exception:  # noqa: BLE001  # a stranger's number, read in the writer
         return None
 
 
 def log_values(pairs: Iterable[tuple[object, Any]]) -> dict[str, Any]:
-    """Logged values by name; the last of a name counts."""
+    """Logged values by name: the sum of `COUNTS`, the last of any other name."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key is LOG:
@@ -87,5 +87,8 @@ def log_values(pairs: Iterable[tuple[object, Any]]) -> dict[str, Any]:
             named = dict(zip(key.columns, value, strict=True))
         else:
             named = value
-        values.update((k, v) for k, v in named.items() if v is not None)
+        for name, number in named.items():
+            if number is not None:
+                before = values.get(name, 0) if name in COUNTS else 0
+                values[name] = before + number if before else number
     return values

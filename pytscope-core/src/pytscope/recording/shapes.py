@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import sub
+from operator import add, sub
 from typing import Any
 
 from pytscope.recording.columns import INT64, Pattern
 from pytscope.recording.harmless import warn_once
-from pytscope.recording.keys import LOG, LOG_NAMES, Sample
+from pytscope.recording.keys import COUNTS, LOG, LOG_NAMES, Sample
 from pytscope.recording.plans import Plan, meta_of
 from pytscope.recording.tile import Tiling, sum_segments
 
@@ -135,6 +135,7 @@ class Shapes:
         for key, value in values:
             if isinstance(key, Sample):
                 columns += _sampled(key, [value])
+        columns = columns or [("p", "other", [0])]  # a step without a byte would not be read
         return Pattern(1, columns, meta_of(tiling))
 
     def _logged(self, logs: list[tuple[object, Sequence[Any]]]) -> list[Column] | None:
@@ -154,10 +155,13 @@ class Shapes:
                 if types not in NUMBERS:
                     return None
                 known = self._scalar(name)
-                if types == {int} and not _fits(column):
+                before = columns.get(name) if name in COUNTS else None
+                total = column if before is None else tuple(map(add, before[2], column))
+                if type(total[0]) is int and not _fits(total):
+                    columns.pop(name, None)
                     warn_once("a logged integer does not fit 64 bits; it is left out")
                 elif known is not None:
-                    columns[known] = ("s" if types == {float} else "i", known, column)
+                    columns[known] = ("s" if type(total[0]) is float else "i", known, total)
         return list(columns.values())
 
 

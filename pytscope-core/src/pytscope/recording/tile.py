@@ -11,14 +11,16 @@ from collections.abc import Iterable, Sequence
 
 from pytscope.recording.keys import (
     BEGIN,
+    BROKEN,
     CLOSE,
-    END,
     EXHAUSTED,
     FAIL,
+    FETCH,
     MICRO,
     START,
     Key,
     Open,
+    is_end,
     is_value,
 )
 from pytscope.recording.prefix import settled
@@ -49,7 +51,9 @@ class Tiling:
         "_at",
         "_begun",
         "_blocks",
+        "_depth",
         "_failable",
+        "_fetches",
         "_levels",
         "_stretches",
         "failed",
@@ -63,6 +67,8 @@ class Tiling:
         self._blocks = list(blocks)
         self._failable = 0
         self._begun = False
+        self._depth = 0
+        self._fetches: list[int] = []
         self.micro = 0
         self.failed = False
 
@@ -86,14 +92,14 @@ class Tiling:
         if isinstance(key, Open):
             self._blocks.append(key.name)
             self._levels.append([])
+            if key is FETCH:
+                self._fetches.append(len(self._blocks))
         elif key is CLOSE or key is EXHAUSTED:
             self._close()
         elif key is BEGIN:
-            self._name_level(self._blocks[-1] if self._blocks else "other")
-            self._failable = len(self._stretches)
-            self._begun = True
-        elif key is MICRO or key is END:
-            self._end()
+            self._begin()
+        elif key is MICRO or is_end(key):
+            self._end(broken=key is BROKEN)
         elif key is FAIL:
             self._fail()
         elif not isinstance(key, Key):
@@ -105,11 +111,25 @@ class Tiling:
             stretch.name = name
         level.clear()
 
+    def _begin(self) -> None:
+        self._leave_fetches()
+        self._name_level(self._blocks[-1] if self._blocks else "other")
+        self._failable = len(self._stretches)
+        self._depth = len(self._blocks)
+        self._begun = True
+
     def _close(self) -> None:
         if self._blocks:
             self._name_level(self._blocks[-1])
+            if self._fetches and self._fetches[-1] == len(self._blocks):
+                self._fetches.pop()
             self._blocks.pop()
             self._levels.pop()
+
+    def _leave_fetches(self) -> None:
+        """Close fetches that an interrupt kept from closing: no step begins or ends in one."""
+        while self._fetches and self._fetches[-1] == len(self._blocks):
+            self._close()
 
     def _seal(self) -> None:
         for name, level in zip(("other", *self._blocks), self._levels, strict=True):
@@ -117,13 +137,22 @@ class Tiling:
                 stretch.name = name
             level.clear()
 
-    def _end(self) -> None:
+    def _leave_step(self) -> None:
+        """Close blocks opened in the step: what leaves it early leaves them too."""
+        while self._begun and len(self._blocks) > self._depth:
+            self._close()
+
+    def _end(self, *, broken: bool) -> None:
+        if broken:
+            self._leave_step()
+        self._leave_fetches()
         self._seal()
         self.micro += self._begun
         self._begun = False
         self._failable = len(self._stretches)
 
     def _fail(self) -> None:
+        self._leave_step()
         self._seal()
         for stretch in self._stretches[self._failable :]:
             stretch.name = "failed"
@@ -183,7 +212,7 @@ def first_training(keys: Sequence[object], blocks: int = 0) -> int | None:
             blocks += 1
         elif key is CLOSE or key is EXHAUSTED:
             blocks = max(0, blocks - 1)
-        elif key is BEGIN or key is END:
+        elif key is BEGIN or is_end(key):
             return i
     return None
 
@@ -237,6 +266,8 @@ def tile(events: Iterable[tuple[object, int]], first_step: int = 0) -> list[Regi
     6. Startup ends at the first top-level `data` block or `BEGIN`; shutdown
        is what follows the last step end.
     7. `FAIL` renames everything since the last `BEGIN` to `failed`.
+    8. What an interrupt kept open is closed: a fetch where a step begins or
+       ends, a block opened in a step where `FAIL` or a closed iterator leaves it.
 
     Args:
         events: `(key, stamp)` pairs: keys of `pytscope.recording.keys` and
@@ -259,14 +290,14 @@ def tile(events: Iterable[tuple[object, int]], first_step: int = 0) -> list[Regi
     regions: list[Region] = []
     for i, (key, at) in enumerate(zip(keys, stamps, strict=True)):
         if i == cut:
-            if key is END:  # nothing told where training began: no startup
+            if is_end(key):  # nothing told where training began: no startup
                 regions.append(Region("startup", None, start, start, Tiling()))
             else:
                 tiling.feed(START, at)
                 regions.append(Region("startup", None, start, at, tiling))
                 tiling, start = Tiling(tiling.blocks, at), at
         tiling.feed(key, at)
-        if key is END:
+        if is_end(key):
             regions.append(Region("step", step, start, at, tiling))
             tiling, start, step = Tiling(tiling.blocks, at), at, step + 1
     name = "shutdown" if regions else "startup"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pytscope.recording.columns import record
-from pytscope.recording.drain import Drain
+from pytscope.recording.drain import MAX_NAME, Drain
 from pytscope.recording.files import RunFile
 from pytscope.recording.harmless import harmless, warn_once
-from pytscope.recording.keys import DROPPED, END, Open, is_close
+from pytscope.recording.keys import DROPPED, is_value
 from pytscope.recording.plain import plain
-from pytscope.recording.prefix import decided_length, orphan, ready_length, whole
+from pytscope.recording.prefix import decided_length, given_up, paired, ready_length
 
 INTERVAL_S = 1.0
 ANCHOR_NS = 60 * 10**9
@@ -23,6 +23,10 @@ ABSORB = 65_536
 """Entries of an open step kept as stamps; beyond, they are folded into sums."""
 HARD_LIMIT = 2_000_000
 """Entries waiting for a stalled disk before the oldest steps are dropped."""
+MAX_NOTES = 100_000
+"""Rare records, spans of other threads among them, waiting for a stalled disk."""
+MAX_ROWS = 10_000
+"""Spans in one record."""
 JOIN_S = 10.0
 
 Note = tuple[int, str, dict[str, Any]]
@@ -36,7 +40,6 @@ class Writer:
         file: Where records go.
         drain: Turns events into records.
         events: The live event list of the training thread.
-        notes: Rare records waiting to be written; any thread may append.
         clock: The recorder's clock, in nanoseconds.
         flush_steps: Steps after which the training thread wakes the writer.
 
@@ -50,7 +53,6 @@ class Writer:
         file: RunFile,
         drain: Drain,
         events: list[Any],
-        notes: list[Note],
         *,
         clock: Callable[[], int],
         flush_steps: int,
@@ -58,7 +60,8 @@ class Writer:
         self._file = file
         self._drain = drain
         self._events = events
-        self._notes = notes
+        self._notes: list[Note] = []
+        self._lost_notes = 0
         self._clock = clock
         self._flush_steps = flush_steps
         self._lock = threading.Lock()
@@ -68,7 +71,7 @@ class Writer:
         self._anchored: int | None = None
         self._open_at = OPEN_NS
         self._failing = 0
-        self.room = 12 * flush_steps
+        self.room = min(12 * flush_steps, HARD_LIMIT)
         self.writer_ns = 0
 
     def start(self) -> None:
@@ -97,37 +100,28 @@ class Writer:
         self.room = min(self.room, HARD_LIMIT)
 
     def _drop(self) -> None:
-        """Give up the oldest steps: the disk has stalled and memory is bounded."""
-        if not self._lock.acquire(blocking=False):
-            self.room = len(self._events) + 100_000
-            return
-        try:
+        """Give up what waits, all but the open step if that is enough: memory is bounded."""
+        if self._lock.locked():
+            return  # the writer takes some of it at the moment
+        with self._lock:  # not acquire(): an interrupt after it would keep the lock for good
             events = self._events
-            cut = ready_length(events)
-            gone = events[:cut]
-            steps = gone.count(END) + (gone[1][0] if gone and gone[0] is DROPPED else 0)
-            if steps:
-                blocks = _still_open(self._drain.blocks, gone)
-                ends = [i for i in range(0, cut, 2) if gone[i] is END]
-                events[:cut] = [DROPPED, (steps, gone[ends[-1] + 1], blocks)]
-            warn_once("the disk does not keep up; steps are dropped from the recording")
-        finally:
-            self._lock.release()
+            size = len(events)
+            pairs, rest = paired(events)
+            cut = ready_length(pairs) or decided_length(pairs)
+            if cut:
+                events[:size] = [DROPPED, given_up(pairs[:cut]), *pairs[cut:], *rest]
+        warn_once("the writer or its disk does not keep up; steps are dropped")
 
     def flush(self, *, closing: bool = False) -> None:
         """Write what is complete: steps, notes, an anchor or an `open` record when due."""
         with self._lock:
-            taken = self._prefix(closing=closing)
+            taken, ended = self._taken(closing=closing)
         drain = self._drain
-        if taken:
+        if ended:
             drain.take(taken)
             self._open_at = OPEN_NS
             self._set_room(len(taken))
-        elif len(self._events) > ABSORB:
-            with self._lock:
-                size = decided_length(self._events)
-                taken = self._events[:size]
-                del self._events[:size]
+        elif taken:
             drain.absorb(taken)
         self._write_notes()
         now = self._clock()
@@ -137,47 +131,63 @@ class Writer:
             self.write_open(now)
         self._append(drain.records())
 
-    def _prefix(self, *, closing: bool) -> list[Any]:
+    def _taken(self, *, closing: bool) -> tuple[list[Any], bool]:
+        """Take events off the list: up to the last step end, or what is too much of an open step.
+
+        Returns:
+            The events, and whether a step ends in them.
+        """
         events = self._events
-        if closing:
-            events[:] = whole(events)
-        size = ready_length(events, closing=closing)
-        while not size and (lost := orphan(events)) is not None:
-            del events[lost]
-            size = ready_length(events, closing=closing)
-        taken = events[:size]
-        del events[:size]
-        return whole(taken)
+        size = len(events)  # what comes meanwhile is for the next time
+        pairs, rest = paired(events[:size])
+        cut = ready_length(pairs, closing=closing)
+        ended = cut > 0
+        if not ended and size > ABSORB:
+            cut = decided_length(pairs)
+        events[:size] = pairs[cut:] + rest
+        return pairs[:cut], ended
 
     def _set_room(self, taken: int) -> None:
         steps = max(1, self._drain.taken_steps)
         self.room = min(HARD_LIMIT, max(64, taken // steps * self._flush_steps))
 
+    def note(self, kind: str, values: dict[str, Any]) -> None:
+        """Keep a rare record until the next flush, from any thread; too many are only counted."""
+        if len(self._notes) < MAX_NOTES:
+            self._notes.append((self._clock(), kind, values))
+        else:
+            self._lost_notes += 1
+
     def _write_notes(self) -> None:
+        notes = self._notes[:]
+        del self._notes[: len(notes)]
+        if self._lost_notes:
+            lost, self._lost_notes = self._lost_notes, 0
+            self._drain.event("limit", self._clock(), what="notes", limit=MAX_NOTES, lost=lost)
         spans = []
-        while self._notes:
-            at, kind, values = self._notes.pop(0)
+        for at, kind, values in notes:
             if kind == "log":
                 self._drain.log_from_thread(at, values)
             elif kind == "span":
                 start = values["start"] - self._drain.start_ns
                 end = at - self._drain.start_ns
-                spans.append([values["thread"], values["phase"][:200], start, end])
+                spans.append([values["thread"], values["phase"][:MAX_NAME], start, end])
             else:
                 self._drain.event(kind, at, **plain(values))
-        if spans:
-            self._drain.add(record({"b": "spans", "rows": spans}))
+        for first in range(0, len(spans), MAX_ROWS):
+            rows = spans[first : first + MAX_ROWS]
+            self._drain.add(record({"b": "spans", "rows": rows}))
 
     def anchor(self, now: int) -> None:
         """Tie the clock to the time of day."""
         self._anchored = now
         t = now - self._drain.start_ns
-        self._drain.add(record({"b": "anchor", "t": t, "epoch_ns": time.time_ns()}))
+        epoch_ns = time.time_ns() - (self._clock() - now)
+        self._drain.add(record({"b": "anchor", "t": t, "epoch_ns": epoch_ns}))
 
     def write_open(self, now: int) -> None:
         """Say where the open step is."""
-        events = list(self._events)
-        tail = events[: len(events) // 2 * 2]
+        tail, _ = paired(list(self._events))
         if not ready_length(tail):
             self._drain.add(self._drain.open_record(tail, max(now, self._drain.at)))
             self._open_at += min(self._open_at, OPEN_LATER_NS)
@@ -205,9 +215,10 @@ class Writer:
         """Stop the thread; False when it hangs on a stalled disk and was left behind."""
         self._stop = True
         self._wake.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(JOIN_S)
-            if self._thread.is_alive():
+        thread = self._thread
+        if thread and thread.ident and thread is not threading.current_thread():
+            thread.join(JOIN_S)
+            if thread.is_alive():
                 warn_once("the disk does not answer; the end of the run was not written")
                 return False
         return True
@@ -221,7 +232,9 @@ class Writer:
             reason: `finish`, or `exception` when one ended the recording.
         """
         self.flush(closing=True)
-        events = self._events[: len(self._events) // 2 * 2]
+        events, _ = paired(self._events)
+        last = events[-1] if events and not is_value(events[-2]) else now
+        now = max(now, self._drain.at, last)  # a thread was still stamping when it was taken
         shutdown = self._drain.finish(events, now)
         self._write_notes()
         self.anchor(now)
@@ -236,13 +249,3 @@ class Writer:
         self.flush(closing=True)
         self.write_open(now)
         self._append(self._drain.records())
-
-
-def _still_open(blocks: tuple[str, ...], events: list[Any]) -> tuple[str, ...]:
-    names = list(events[1][2] if events and events[0] is DROPPED else blocks)
-    for key in events[::2]:
-        if isinstance(key, Open):
-            names.append(key.name)
-        elif is_close(key) and names:
-            names.pop()
-    return tuple(names)

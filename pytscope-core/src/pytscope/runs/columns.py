@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytscope.model.records import Segment
+from pytscope.model.records import COUNTS, Segment
 from pytscope.runs.blocks import StepBlock
 from pytscope.runs.layouts import Column, Layout
 from pytscope.runs.run import ColumnStore, Ints
@@ -147,7 +147,7 @@ class BlockColumns:
                     self._sum(pieces, columns) if summed else self._wide(pieces, columns[-1])
                 )
         late = self._late.get(name, {}) if kind == "scalar" else {}
-        return _merged(rows, values, late)
+        return _merged(rows, values, late, adds=name in COUNTS)
 
     def _sum(self, pieces: _Pieces, columns: Sequence[Column]) -> Ints:
         total = np.zeros(pieces.steps, np.int64)
@@ -203,9 +203,13 @@ def _rows(view: memoryview, block: StepBlock, row: int) -> list[Ints]:
 
 
 def _merged(
-    rows: list[Ints], values: list[npt.NDArray[Any]], late: Mapping[int, int | float]
+    rows: list[Ints],
+    values: list[npt.NDArray[Any]],
+    late: Mapping[int, int | float],
+    *,
+    adds: bool,
 ) -> tuple[Ints, npt.NDArray[Any]]:
-    """Values of several layouts in row order; a late value replaces an earlier one."""
+    """Values of several layouts in row order; late ones add to or replace earlier ones."""
     if late:
         given = list(late.values())
         whole = all(isinstance(v, int) for v in given)
@@ -218,5 +222,8 @@ def _merged(
     merged = np.concatenate([v.astype(kind) for v in values])
     order = np.argsort(joined, kind="stable")
     joined, merged = joined[order], merged[order]
+    if adds:
+        first = np.flatnonzero(np.append(True, joined[1:] != joined[:-1]))
+        return joined[first], np.add.reduceat(merged, first)
     last = np.append(joined[1:] != joined[:-1], True)
     return joined[last], merged[last]

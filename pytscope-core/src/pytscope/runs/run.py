@@ -330,8 +330,12 @@ class Run:
 
     @property
     def shown(self) -> Timeline:
-        """The rank whose wall time is the (lower) median: the one reports show."""
-        by_wall = sorted(self.timelines, key=lambda t: (measured_wall_ns(t), t.rank))
+        """The rank whose wall time is the (lower) median: the one reports show.
+
+        Ranks without a step are not shown as long as another rank has one.
+        """
+        stepped = [timeline for timeline in self.timelines if len(timeline)]
+        by_wall = sorted(stepped or self.timelines, key=lambda t: (measured_wall_ns(t), t.rank))
         return by_wall[(len(by_wall) - 1) // 2]
 
     def series(self, name: str, rank: int | None = None) -> tuple[Ints, Floats]:

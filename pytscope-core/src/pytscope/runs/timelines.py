@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from pytscope.model.records import Flag
+from pytscope.model.records import COUNTS, Flag
 from pytscope.runs.accounts import Account, account, clock_steps, end_epoch_ns
 from pytscope.runs.columns import BlockColumns
 from pytscope.runs.pts import RankFile
@@ -88,7 +88,8 @@ def _late_values(
             row = row_of.get(log.step)
             if row is not None:  # else the step's own record is lost
                 for name, value in log.values.items():
-                    late.setdefault(name, {})[row] = value
+                    known = late.setdefault(name, {})
+                    known[row] = known.get(row, 0) + value if name in COUNTS else value
     return late
 
 

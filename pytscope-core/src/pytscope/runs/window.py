@@ -13,7 +13,9 @@ def windowed(run: Run, first: int | None, last: int | None) -> Run:
 
     Startup goes with an open beginning and shutdown with an open end: they
     are kept only when the bound on their side is None. Of what is lost, the
-    part in the window stays. Attempts without a step in the window go.
+    part in the window stays. Attempts without a step in the window go. What
+    recording cost is known of whole attempts alone, so it is None of one that
+    was cut.
 
     Args:
         run: The run.
@@ -53,11 +55,16 @@ def _cut(timeline: Timeline, first: int | None, last: int | None) -> Timeline:
     kept = [attempt for attempt in timeline.attempts if attempt.number in present]
     # A rank without a step in the window is still a rank that recorded.
     kept = kept or list(timeline.attempts[-1:])
-    attempts = tuple(_trimmed(a, first, last, leads=a is kept[0]) for a in kept)
+    whole = {number for number in present if inside[timeline.attempt == number].all()}
+    attempts = tuple(
+        _trimmed(a, first, last, leads=a is kept[0], cut=a.number not in whole) for a in kept
+    )
     return timeline.select(inside, attempts)
 
 
-def _trimmed(attempt: Attempt, first: int | None, last: int | None, *, leads: bool) -> Attempt:
+def _trimmed(
+    attempt: Attempt, first: int | None, last: int | None, *, leads: bool, cut: bool
+) -> Attempt:
     gaps = tuple(
         gap
         for gap in attempt.gaps
@@ -73,4 +80,6 @@ def _trimmed(attempt: Attempt, first: int | None, last: int | None, *, leads: bo
         gaps=gaps,
         lost_ns=sum(gap.ns for gap in gaps),
         lost_steps=sum(gap.steps for gap in gaps),
+        overhead_ns=None if cut else attempt.overhead_ns,
+        writer_ns=None if cut else attempt.writer_ns,
     )

@@ -91,6 +91,13 @@ def test_a_run_that_is_not_whole_says_so():
     assert "attempt 0 of the same folder" in " ".join(draw(samples.troubled()).split())
 
 
+def test_a_run_that_goes_on_is_not_said_to_have_stopped():
+    run = attrs.evolve(samples.RUN, finished=False, live=True)
+    first = draw(samples.report(run=run)).split("\n\n")[0]
+    assert "still recording" in first
+    assert "did not finish" not in first
+
+
 def test_no_findings_is_said_with_what_was_checked():
     assert "no findings: 4 checks passed, 1 not measured" in draw(samples.healthy())
 

@@ -50,7 +50,7 @@ def test_a_hang_is_high_and_names_the_phase():
 def test_an_exception_that_ended_the_run_is_high(finished):
     event = {"kind": "exception", "t": LATE, "type": "OutOfMemoryError", "message": "CUDA"}
     finding = stopped(finished=finished, events=(event,))
-    assert finding.title == "The run ended by OutOfMemoryError"
+    assert finding.title == "The run ended with OutOfMemoryError"
     assert finding.detail == "Ended by OutOfMemoryError: CUDA (step 100)."
     assert finding.severity is Severity.HIGH
 
@@ -58,6 +58,16 @@ def test_an_exception_that_ended_the_run_is_high(finished):
 def test_an_interrupt_by_hand_is_medium():
     event = {"kind": "exit", "t": LATE, "type": "KeyboardInterrupt"}
     assert stopped(events=(event,)).severity is Severity.MEDIUM
+
+
+def test_a_process_that_left_by_itself_only_lacks_finish():
+    event = {"kind": "exit", "t": LATE}
+    finding = stopped(events=(event,))
+    assert finding.title == "The run left without finish()"
+    assert finding.detail.startswith("The process left by itself, last heard of after step 99")
+    assert finding.severity is Severity.LOW
+    assert "finish()" in finding.fix
+    assert "memory" not in finding.fix
 
 
 def test_ranks_are_named_and_many_are_summed_up():

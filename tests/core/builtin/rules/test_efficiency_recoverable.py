@@ -13,7 +13,7 @@ from pytscope.testing import assert_abstains, assert_fires, assert_quiet, make_r
 def test_lines_are_ranked_by_seconds_and_the_largest_is_the_cost():
     run = make_run({"data": 10, "comm": 30, "checkpoint": 5, "forward": 55})
     (finding,) = assert_fires(recoverable, run)
-    assert finding.title == "45.0% of wall is recoverable, most of it communication"
+    assert finding.title == "45.0% of wall is recoverable waiting, most of it communication"
     assert [e.metric for e in finding.evidence] == ["communication", "data_stall", "checkpoint"]
     assert finding.cost_s.value == pytest.approx(3.0)
     assert finding.fix.startswith("Start with communication")

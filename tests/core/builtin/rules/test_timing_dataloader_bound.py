@@ -64,6 +64,7 @@ def test_too_few_workers_show_as_a_short_period():
     finding = fired(data)
     assert "one in every 6 steps" in finding.detail
     assert "num_workers=12" in finding.fix
+    assert finding.fix.count("num_workers") == 1
     assert any((e.metric, e.value) == ("period of the waiting", 6) for e in finding.evidence)
 
 
@@ -71,6 +72,15 @@ def test_epoch_starts_show_as_a_long_period():
     data = [2000.0 if i % 100 == 0 else 0.2 for i in range(1000)]
     finding = fired(data)
     assert "anew with every epoch" in finding.detail
+    assert finding.fix.startswith("Keep the workers")
+
+
+def test_waiting_in_the_steps_of_an_evaluation_is_not_put_down_to_few_workers():
+    data = [150.0 if i % 20 == 19 else 0.2 for i in range(200)]
+    run = make_run({"data": data, **REST, "eval": [30 if i % 20 == 19 else 0 for i in range(200)]})
+    (finding,) = assert_fires(dataloader_bound, run)
+    assert "the steps that hold eval as well" in finding.detail
+    assert "too few" not in finding.detail
     assert finding.fix.startswith("Keep the workers")
 
 

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 
 from pytscope.analyses.coverage import Coverage, RankCoverage
-from pytscope.builtin.analyzers.ending import exceptions, stop, warnings
+from pytscope.builtin.analyzers.ending import exceptions, exited, stop, warnings
 from pytscope.model.records import Flag
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Run, Timeline, measured_wall_ns
@@ -73,6 +73,7 @@ def _rank(timeline: Timeline) -> RankCoverage:
         redone_steps=int(redone.sum()),
         attempts=tuple(a.number for a in attempts),
         finished=finished,
+        exited=not ended and exited(timeline),
         stop=None if finished else stop(timeline),
         ended_by=ended[-1] if ended else None,
         wall_ns=measured_wall_ns(timeline),

@@ -49,6 +49,14 @@ def _seen(timeline: Timeline, attempt: Attempt, event: Mapping[str, Any]) -> See
     )
 
 
+def exited(timeline: Timeline) -> bool:
+    """Whether a rank's last process left by itself, without an exception or `finish()`."""
+    attempt = timeline.attempts[-1] if timeline.attempts else None
+    if attempt is None or attempt.finished:
+        return False
+    return any(e.get("kind") == "exit" and not e.get("type") for e in attempt.events)
+
+
 def stop(timeline: Timeline) -> Stop:
     """Where a rank's last attempt was when it was last heard of."""
     attempt = timeline.attempts[-1] if timeline.attempts else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from pytscope.analyses.units import percent
+from pytscope.analyses.units import count, percent
 from pytscope.builtin.reporters.amounts import number, ranges, seconds
 from pytscope.builtin.reporters.lines import Line, Span, Tone
 from pytscope.builtin.reporters.pen import Pen
@@ -65,7 +65,8 @@ def _none_found(outcomes: Counter[Outcome]) -> str:
     """Never "no findings" without what was checked, and what could not be."""
     passed, failed = outcomes[Outcome.PASSED], outcomes[Outcome.ERROR]
     nothing = "no findings" if passed else "nothing could be told"
-    said = f"{nothing}: {passed} checks passed, {outcomes[Outcome.NOT_MEASURED]} not measured"
+    unmeasured = outcomes[Outcome.NOT_MEASURED]
+    said = f"{nothing}: {count(passed, 'check')} passed, {unmeasured} not measured"
     if outcomes[Outcome.INCONCLUSIVE]:
         said += f", {outcomes[Outcome.INCONCLUSIVE]} inconclusive"
     return f"{said}, {failed} failed" if failed else said

@@ -27,7 +27,9 @@ def run_lines(run: RunSummary, pen: Pen) -> list[Line]:
     if run.window is not None:
         first, last = run.window
         said.append(f"steps {'' if first is None else first}:{'' if last is None else last} only")
-    if not run.finished:
+    if run.live:
+        said.append("still recording")
+    elif not run.finished:
         said.append("did not finish")
     return pen.heading(Tone.OK if whole else Tone.WATCH, f"RUN {run.name}", " · ".join(said))
 

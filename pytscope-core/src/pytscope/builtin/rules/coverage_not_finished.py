@@ -36,19 +36,22 @@ def not_finished(
         passed through its recorder after which no step was completed; never while
         a recorder still holds the file. High when an exception ended it, or when
         it had been in one place for at least hang_s; medium otherwise and when
-        the exception is a keyboard interrupt or an exit. Read from records, no
+        the exception is a keyboard interrupt or an exit; low when the process left
+        by itself and only finish() is missing. Read from records, no
         noise: the false-positive rate is zero. No seconds can be told, so cost_s
         is null; no least number of steps.
 
     Fix:
         After an exception: its message says. After a kill: look for the memory
         limit, the queue's time limit or the machine's log at that time. Hung: look
-        at the named block on all ranks, a collective waits for every rank.
+        at the named block on all ranks, a collective waits for every rank. Left by
+        itself: call finish(), or record inside `with Profiler(...)`.
 
     Limits:
         A killed process is last heard of up to a second before its end, and up to
         30 seconds in a step that takes long. Exceptions that the training code
-        catches itself are not seen.
+        catches itself are not seen. A process that left by itself may have been done
+        or have given up: its exit code is not recorded.
 
     References:
         docs/architecture.md, on open records and crash safety.
@@ -80,7 +83,9 @@ def _title(coverage: Coverage, stopped: tuple[RankCoverage, ...]) -> str:
     who = "The run"
     if len(coverage.ranks) > 1:
         who = f"{len(stopped)} of {count(len(coverage.ranks), 'rank')}"
-    return f"{who} ended by {error.type}" if error is not None else f"{who} did not finish"
+    if error is not None:
+        return f"{who} ended with {error.type}"
+    return f"{who} left without finish()" if coverage.exited else f"{who} did not finish"
 
 
 def _named(coverage: Coverage, rank: RankCoverage) -> str:
@@ -92,7 +97,8 @@ def _where(rank: RankCoverage) -> str:
     if rank.ended_by is not None:
         parts.append(f"ended by {rank.ended_by}")
     if rank.stop is not None and (not parts or rank.stop.open_step is not None):
-        parts.append(f"last heard of {rank.stop}")
+        left = "the process left by itself, " if rank.exited else ""
+        parts.append(f"{left}last heard of {rank.stop}")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:]
 
@@ -100,6 +106,8 @@ def _where(rank: RankCoverage) -> str:
 def _severity(rank: RankCoverage, hang_s: float) -> Severity:
     if rank.ended_by is not None:
         return Severity.MEDIUM if rank.ended_by.type in BY_HAND else Severity.HIGH
+    if rank.exited:
+        return Severity.LOW
     return Severity.HIGH if _hung(rank, hang_s) else Severity.MEDIUM
 
 
@@ -125,4 +133,6 @@ def _fix(stopped: tuple[RankCoverage, ...], hang_s: float) -> str:
     hung = next((r for r in stopped if _hung(r, hang_s)), None)
     if hung is not None and hung.stop is not None:
         return f"Look at {hung.stop.phase or 'what ran there'} on every rank: it did not return."
+    if all(rank.exited for rank in stopped):
+        return "Call prof.finish() at the end, or record inside `with Profiler(...) as prof:`."
     return "Look for a memory limit, a time limit of the queue, or the machine's log at that time."

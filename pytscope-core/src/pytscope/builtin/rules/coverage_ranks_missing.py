@@ -88,7 +88,7 @@ def _missing(coverage: Coverage, gone: tuple[int, ...], world: int) -> Finding:
         severity=severity,
         confidence=Confidence.SUGGESTIVE if only_zero else Confidence.CONFIRMED,
         title=f"{len(gone)} of {count(world, 'rank')} are not in the records",
-        detail=f"There are {' and '.join(said)}.{why}",
+        detail=f"Found {' and '.join(said)}.{why}",
         evidence=[
             Evidence("ranks expected", world, "ranks"),
             Evidence("ranks with steps", world - len(gone), "ranks"),

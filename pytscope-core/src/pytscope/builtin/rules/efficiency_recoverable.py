@@ -66,7 +66,10 @@ def recoverable(
     yield Finding(
         severity=Severity.of_share(excess),
         confidence=Confidence.CONFIRMED if enough else Confidence.SUGGESTIVE,
-        title=f"{percent(budget.stall_share)} of wall is recoverable, most of it {largest.name}",
+        title=(
+            f"{percent(budget.stall_share)} of wall is recoverable waiting, "
+            f"most of it {largest.name}"
+        ),
         detail=f"By seconds: {listed(ranking, 5)}.",
         cost_s=largest.ns / 1e9,
         evidence=[

@@ -66,7 +66,7 @@ def slow_steps(timing: Timing, min_ratio: float = MIN_RATIO) -> SlowSteps:
     excess = np.rint(training[mask] - outliers.level[mask]).astype(np.int64)
     if not mask.any():
         return SlowSteps(outliers, excess, "", 0.0, "")
-    return SlowSteps(outliers, excess, *_carrier(timing, mask), _beside(timing, mask))
+    return SlowSteps(outliers, excess, *_carrier(timing, mask), beside(timing, mask))
 
 
 def _carrier(timing: Timing, mask: Bools) -> tuple[str, float]:
@@ -81,9 +81,18 @@ def _carrier(timing: Timing, mask: Bools) -> tuple[str, float]:
     return "compute", together / total
 
 
-def _beside(timing: Timing, mask: Bools) -> str:
+def beside(timing: Timing, mask: Bools) -> str:
+    """Find the interruption that some steps hold and hardly any other step does.
+
+    Args:
+        timing: The run's timing.
+        mask: The steps, one value for every rated step.
+
+    Returns:
+        `compile`, `eval`, `checkpoint` or `log`, or an empty string.
+    """
     for name in ("compile", "eval", "checkpoint", "log"):
         has = timing.phase(name).each.values > 0
-        if has[mask].mean() >= _MOST_OF and has[~mask].mean() <= _NEW_TO_THEM:
+        if not mask.all() and has[mask].mean() >= _MOST_OF and has[~mask].mean() <= _NEW_TO_THEM:
             return name
     return ""

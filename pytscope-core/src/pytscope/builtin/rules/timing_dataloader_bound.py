@@ -12,7 +12,7 @@ from pytscope.analyses import Budget, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.timing import DATA_WATCH
 from pytscope.analyses.units import duration, percent
-from pytscope.builtin.rules.slow_steps import slow_steps
+from pytscope.builtin.rules.slow_steps import beside, slow_steps
 from pytscope.model.errors import Inconclusive, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
@@ -25,9 +25,7 @@ MOST_WORKERS = 64
 """Longest period that is put down to too few workers rather than to epochs."""
 _EVERY_STEP = 0.5
 
-LOADER = (
-    "DataLoader(..., num_workers=8, persistent_workers=True, pin_memory=True, prefetch_factor=4)"
-)
+FEW_WORKERS = 8
 
 
 @attrs.frozen
@@ -82,13 +80,16 @@ def dataloader_bound(
         deeper prefetch; decoding and augmentation out of the training thread;
         data on a faster disk, in larger files, or in memory. The finding names
         which of these its pattern points to: waiting in every step, in every
-        k-th step (k workers that together are too slow), at long regular
-        distances (workers started anew with each epoch), or irregularly.
+        k-th step (k workers that together are too slow), in the steps of an
+        evaluation or at long regular distances (another loader, or workers
+        started anew), or irregularly.
 
     Limits:
         Only time recorded as `data` counts: loops that fetch outside
         `iter_data()` or `steps(loader)` show it as `other`. The pattern is a
-        hint; it does not see how many workers there are. In a distributed run
+        hint; it does not see how many workers there are, and a short epoch looks
+        like as many workers. Fetches inside an evaluation count when its loader is
+        wrapped as well. In a distributed run
         other ranks may wait for this one in `comm`.
 
     References:
@@ -129,32 +130,48 @@ def dataloader_bound(
     )
 
 
+def _loader(workers: int = FEW_WORKERS) -> str:
+    return (
+        f"DataLoader(..., num_workers={workers}, persistent_workers=True, pin_memory=True, "
+        "prefetch_factor=4)"
+    )
+
+
 def _pattern(timing: Timing, stall: Ints) -> Pattern:
     if np.median(stall) >= _EVERY_STEP * stall.mean():
         return Pattern(
             "Nearly every step waits: batches are made slower than they are used.",
-            f"{LOADER}; then move decoding and augmentation off the training thread.",
+            f"{_loader()}; then move decoding and augmentation off the training thread.",
         )
     held = stall > stall.mean()
     part = percent(float(stall[held].sum() / stall.sum()))
     few = f"{int(held.sum()):,} of {timing.steps:,} steps hold {part} of it"
     every = period(timing.step.values[held])
+    pause = beside(timing, held)
+    if pause:
+        return Pattern(
+            f"{few}, the steps that hold {pause} as well: as a loader of its own shows, or "
+            "workers that start anew after it.",
+            f"Keep the workers of every loader over epochs: {_loader()}.",
+            every,
+        )
     if every is None:
         return Pattern(
             f"{few}, at irregular distances: single batches are slow to come.",
-            f"{LOADER}; a deeper prefetch_factor rides over slow batches. Look for samples of "
+            f"{_loader()}; a deeper prefetch_factor rides over slow batches. Look for samples of "
             "unusual size and for a disk shared with others.",
         )
     if every <= MOST_WORKERS:
         return Pattern(
-            f"{few}, one in every {every} steps: as {every} workers show that are too few.",
-            f"More workers than now (num_workers={2 * every} if there are cores for them) and a "
-            f"deeper queue: {LOADER}.",
+            f"{few}, one in every {every} steps: as {every} workers show that are too few, or "
+            f"workers that start anew with epochs of {every} steps.",
+            f"More workers than now, if there are cores for them, kept over epochs: "
+            f"{_loader(2 * every)}.",
             every,
         )
     return Pattern(
         f"{few}, one in every {every} steps: as workers show that start anew with every epoch.",
-        f"Keep the workers over epochs: {LOADER}.",
+        f"Keep the workers over epochs: {_loader()}.",
         every,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytscope.analyses import Timing
 from pytscope.analyses.coverage import FEW_STEPS
-from pytscope.analyses.units import count, duration, listed, percent
+from pytscope.analyses.units import count, listed, percent
 from pytscope.builtin.rules.slow_steps import COMPUTE, MIN_RATIO, SlowSteps, slow_steps
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
@@ -22,6 +22,8 @@ MOST_NAMED = 100
 """Slowest steps that a finding names."""
 TOO_NOISY = 3.0
 """Multiple of the median that a step has to be able to stand out at."""
+NONE_VISIBLE = 1_000
+"""Multiple from which its size says nothing more."""
 
 FIXES = {
     "data": "Deepen the loader's queue: more num_workers, a larger prefetch_factor.",
@@ -108,7 +110,8 @@ def jitter(
     if few or slow.cost_without_largest_ns < min_share * timing.wall_ns:
         visible = math.exp(slow.outliers.limit * slow.outliers.scale)
         if visible > TOO_NOISY:
-            msg = f"a step of {visible:.1f} times the median"
+            least = f"{visible:.1f}" if visible < NONE_VISIBLE else f"over {NONE_VISIBLE}"
+            msg = f"steps vary so much that a slow one would have to take {least} times the median"
             raise Inconclusive(msg)
         return
     every = period(timing.step.values[slow.mask])
@@ -171,7 +174,7 @@ def _evidence(timing: Timing, slow: SlowSteps, every: int | None) -> Iterator[Ev
     yield Evidence("slow steps", int(slow.mask.sum()), "steps", rank=rank)
     yield Evidence("slow steps, median", float(np.median(times)) / 1e6, "ms", rank=rank)
     yield Evidence("all steps, median", timing.median_ns / 1e6, "ms", rank=rank)
-    yield Evidence("slowest step", duration(float(times.max())), rank=rank)
+    yield Evidence("slowest step", float(times.max()) / 1e6, "ms", rank=rank)
     yield Evidence("spread of the others", round(slow.outliers.scale * 100, 2), "%", rank=rank)
     if every is not None:
         yield Evidence("period", every, "steps", rank=rank)

@@ -1,0 +1,54 @@
+"""Arguments as the record needs them: what cannot be used is said and left out."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+MAX_STEP = 10**17
+"""Largest number of a first step; the reader takes step numbers of 18 digits."""
+
+Say = Callable[[str], object]
+
+
+def count(name: str, value: Any, say: Say, *, most: int = 2**31) -> int | None:
+    """A number from 0 to `most`, or None for None and for what is no such number.
+
+    Args:
+        name: The argument's name.
+        value: What was given: an int, an integral float, a 0-d tensor or array.
+        say: Called with a sentence when it cannot be used.
+        most: The largest that is taken.
+    """
+    if value is None:
+        return None
+    try:
+        number = int(value) if isinstance(value, float) else operator.index(value)
+        if 0 <= number <= most and number == value:
+            return number
+    except Exception:  # noqa: BLE001  # any object may have been given
+        number = -1
+    say(f"{name}={_shown(value)} is no number from 0 to {most:,}; it is left out")
+    return None
+
+
+def amount(name: str, value: Any, say: Say) -> float | None:
+    """A finite number above 0 as a float, or None for None and for what is none."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+        if math.isfinite(number) and number > 0:
+            return number
+    except Exception:  # noqa: BLE001  # any object may have been given
+        number = 0.0
+    say(f"{name}={_shown(value)} is no number above 0; it is left out")
+    return None
+
+
+def _shown(value: object) -> str:
+    from pytscope.recording.plain import text
+
+    return text(value)[:80]
