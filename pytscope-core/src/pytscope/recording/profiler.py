@@ -315,7 +315,8 @@ class Profiler(Recorder):
 
     def forget(self) -> None:
         """This process is a forked child: stop recording, leave the file to the parent."""
-        self.__class__ = type(self).__bases__[1]
+        if self.recording:
+            self.__class__ = type(self).__bases__[1]
         self._disabled = True
         self._events = []
         self._opened.file.close()

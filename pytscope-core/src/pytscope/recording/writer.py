@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from pytscope.recording.columns import record
@@ -65,7 +67,7 @@ class Writer:
         self._clock = clock
         self._flush_steps = flush_steps
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        self._wakes: SimpleQueue[None] = SimpleQueue()  # an interrupt in Event.set() keeps its lock
         self._stop = False
         self._thread: threading.Thread | None = None
         self._anchored: int | None = None
@@ -84,8 +86,10 @@ class Writer:
             with harmless("writing the run"):
                 self.flush()
             self.writer_ns = time.thread_time_ns()
-            self._wake.wait(INTERVAL_S)
-            self._wake.clear()
+            with suppress(Empty):
+                self._wakes.get(timeout=INTERVAL_S)
+            while not self._wakes.empty():
+                self._wakes.get()
 
     def full(self) -> None:
         """Called by the training thread when the event list has outgrown `room`."""
@@ -95,7 +99,7 @@ class Writer:
         elif len(self._events) >= HARD_LIMIT:
             self._drop()
         else:
-            self._wake.set()
+            self.wake()
             self.room = max(2 * self.room, len(self._events) + self.room)
         self.room = min(self.room, HARD_LIMIT)
 
@@ -209,12 +213,12 @@ class Writer:
 
     def wake(self) -> None:
         """Have the thread write soon."""
-        self._wake.set()
+        self._wakes.put(None)
 
     def stop(self) -> bool:
         """Stop the thread; False when it hangs on a stalled disk and was left behind."""
         self._stop = True
-        self._wake.set()
+        self.wake()
         thread = self._thread
         if thread and thread.ident and thread is not threading.current_thread():
             thread.join(JOIN_S)
