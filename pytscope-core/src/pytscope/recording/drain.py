@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pytscope.recording.columns import Pattern, record, steps_record
+from pytscope.recording.harmless import warn_once
 from pytscope.recording.keys import BROKEN, DROPPED, END, FINISH, START, is_end, is_value
 from pytscope.recording.plain import plain
 from pytscope.recording.plans import late_values, training_goes_on
@@ -62,7 +63,7 @@ class Drain:
         self._names: dict[str, dict[str, str]] = {"phase": {}, "scalar": {}}
         self._limits: set[str] = set()
         self._out: list[bytes] = []
-        self._shapes = Shapes(self._phase, self._scalar)
+        self._shapes = Shapes(self._phase, self._scalar, self._warn)
 
     # --- records -----------------------------------------------------------
 
@@ -94,6 +95,12 @@ class Drain:
 
     def _scalar(self, name: str) -> str | None:
         return self._known("scalar", name, MAX_SCALARS)
+
+    def _warn(self, message: str) -> None:
+        if message not in self._limits:
+            self._limits.add(message)
+            warn_once(message)
+            self.event("warning", self.at, message=message)
 
     def _known(self, kind: str, name: str, most: int) -> str | None:
         names = self._names[kind]

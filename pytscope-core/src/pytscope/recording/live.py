@@ -24,7 +24,7 @@ from pytscope.recording.keys import (
     is_value,
 )
 from pytscope.recording.plain import text
-from pytscope.recording.scalars import PLAIN, scalar
+from pytscope.recording.scalars import scalar
 
 if TYPE_CHECKING:
     from pytscope.recording.recorder import PhaseBlock, Recorder
@@ -102,7 +102,7 @@ class LiveMethods(_Base):
             self._log_slowly((loss, grad_norm, lr, tokens, samples), extra)
 
     def _log_slowly(self, values: tuple[Any, ...], extra: dict[str, Any]) -> None:
-        kept = tuple(v if type(v) in PLAIN else scalar(v, self._say) for v in values)
+        kept = tuple(None if v is None else scalar(v, self._say) for v in values)
         more = {
             str(k): number
             for k, v in extra.items()
@@ -158,8 +158,11 @@ class LiveMethods(_Base):
 
     def _abandoned(self) -> None:
         if get_ident() == self._thread:
-            self._events.append(CLOSED)
-            self._events.append(self._clock())
+            events = self._events
+            events.append(CLOSED)
+            events.append(self._clock())
+            if len(events) > self._writer.room:
+                self._writer.full()
 
     def _sample(self) -> None:
         for sampler in self._samplers:

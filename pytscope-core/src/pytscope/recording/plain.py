@@ -10,15 +10,16 @@ from typing import Any
 MAX_TEXT = 1000
 MAX_DEPTH = 8
 MAX_ITEMS = 1000
-MAX_VALUES = 20_000
+MAX_SIZE = 400_000
+"""Characters of one conversion, about; the values beyond are left out."""
 
 
 def plain(value: object) -> Any:
     """Convert to JSON values; what has no such form becomes its `repr`, cut short.
 
     Non-finite floats become `"NaN"`, `"Infinity"`, `"-Infinity"`. At most
-    1,000 entries of a container, 8 levels and 20,000 values are kept, and a
-    cut is marked.
+    1,000 entries of a container, 8 levels and 400,000 characters are kept, and
+    a cut is marked.
     """
     return _Conversion().of(value, 0)
 
@@ -26,17 +27,23 @@ def plain(value: object) -> Any:
 class _Conversion:
     """One conversion, with what it may still take in."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_around", "_left")
 
     def __init__(self) -> None:
-        self._left = MAX_VALUES
+        self._left = MAX_SIZE
+        self._around: list[object] = []
 
     def of(self, value: object, depth: int) -> Any:
-        self._left -= 1
+        if self._left <= 0 or any(value is outer for outer in self._around):
+            return "…"
+        self._around.append(value)
         try:
-            return self._converted(value, depth)
+            converted = self._converted(value, depth)
         except Exception as error:  # noqa: BLE001  # a stranger's container must not end the recording
-            return f"<{type(value).__name__}: reading it raised {type(error).__name__}>"
+            converted = f"<{type(value).__name__}: reading it raised {type(error).__name__}>"
+        self._around.pop()
+        self._left -= 8 + (len(converted) if isinstance(converted, str) else 0)
+        return converted
 
     def _converted(self, value: object, depth: int) -> Any:
         if value is None or isinstance(value, bool):
@@ -48,8 +55,8 @@ class _Conversion:
         if isinstance(value, Real):
             number = float(value)
             return number if math.isfinite(number) else _non_finite(number)
-        if depth >= MAX_DEPTH or self._left <= 0:
-            return text(value) if self._left > 0 else "…"
+        if depth >= MAX_DEPTH:
+            return text(value)
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
         if isinstance(value, (list, tuple, set, frozenset)):
@@ -69,6 +76,7 @@ class _Conversion:
             name = str(key) if isinstance(key, str) else text(key)
             if name in out:  # 1 and "1"
                 name = f"{name} ({type(key).__name__})"
+            self._left -= len(name)
             out[name[:MAX_TEXT]] = self.of(held, depth + 1)
         if len(items) > MAX_ITEMS:
             out["…"] = f"{len(items) - MAX_ITEMS} more"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pytscope.recording.keys import (
+    BEGIN,
     BROKEN,
     CLOSE,
     CLOSED,
@@ -13,6 +14,7 @@ from pytscope.recording.keys import (
     END,
     EXHAUSTED,
     FAIL,
+    FETCH,
     FINISH,
     MICRO,
     Key,
@@ -96,18 +98,26 @@ def paired(events: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def unbalanced(keys: list[Any]) -> tuple[int, tuple[str, ...]]:
-    """Blocks that keys leave: how many of those open before, and those opened and left open."""
+    """Blocks that keys leave: how many of those open before, and those opened and left open.
+
+    What an interrupt kept open is closed where `Tiling` closes it.
+    """
     left = 0
-    opened: list[str] = []
+    opened: list[Open] = []
+    depth: int | None = None
     for key in keys:
         if isinstance(key, Open):
-            opened.append(key.name)
+            opened.append(key)
         elif is_close(key):
-            if opened:
-                opened.pop()
-            else:
-                left += 1
-    return left, tuple(opened)
+            left += not opened
+            del opened[-1:]
+        elif key is BEGIN or key is MICRO or key is FAIL or is_end(key):
+            if depth is not None and (key is FAIL or key is BROKEN):
+                del opened[depth:]
+            while opened and opened[-1] is FETCH and key is not FAIL:
+                del opened[-1]
+            depth = len(opened) if key is BEGIN else None
+    return left, tuple(block.name for block in opened)
 
 
 def settled(keys: list[Any]) -> list[Any]:

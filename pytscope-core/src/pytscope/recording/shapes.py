@@ -7,7 +7,6 @@ from operator import add, sub
 from typing import Any
 
 from pytscope.recording.columns import INT64, Pattern
-from pytscope.recording.harmless import warn_once
 from pytscope.recording.keys import COUNTS, LOG, LOG_NAMES, Sample
 from pytscope.recording.plans import Plan, meta_of
 from pytscope.recording.tile import Tiling, sum_segments
@@ -69,9 +68,16 @@ class Shapes:
     Args:
         phase: A phase's name on disk.
         scalar: A scalar's name on disk, or None when there are too many.
+        warn: Takes a sentence on a value that is left out.
     """
 
-    def __init__(self, phase: Callable[[str], str], scalar: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        phase: Callable[[str], str],
+        scalar: Callable[[str], str | None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._warn = warn
         self._phase = phase
         self._scalar = scalar
         self._plans: dict[tuple[tuple[str, ...], tuple[object, ...]], Plan] = {}
@@ -159,7 +165,7 @@ class Shapes:
                 total = column if before is None else tuple(map(add, before[2], column))
                 if type(total[0]) is int and not _fits(total):
                     columns.pop(name, None)
-                    warn_once("a logged integer does not fit 64 bits; it is left out")
+                    self._warn("a logged integer does not fit 64 bits; it is left out")
                 elif known is not None:
                     columns[known] = ("s" if type(total[0]) is float else "i", known, total)
         return list(columns.values())

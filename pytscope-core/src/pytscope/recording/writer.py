@@ -111,7 +111,9 @@ class Writer:
             events = self._events
             size = len(events)
             pairs, rest = paired(events)
-            cut = ready_length(pairs) or decided_length(pairs)
+            cut = ready_length(pairs)
+            if 2 * cut < len(pairs):  # most of it is of the open step
+                cut = decided_length(pairs)
             if cut:
                 events[:size] = [DROPPED, given_up(pairs[:cut]), *pairs[cut:], *rest]
         warn_once("the writer or its disk does not keep up; steps are dropped")
