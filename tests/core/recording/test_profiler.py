@@ -380,3 +380,19 @@ def test_it_measures_itself(tmp_path: Path, clock: Clock) -> None:
             with prof.step():
                 prof.mark("forward")
     assert read(tmp_path)["end"]["overhead_ns"] > 30  # thirty stamps, each over a nanosecond
+
+
+def test_finish_without_start_is_said(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    from pytscope.recording import harmless
+
+    harmless._said.clear()
+    with caplog.at_level(logging.WARNING, "pytscope"):
+        profiler(tmp_path, clock).finish()
+        with profiler(tmp_path, clock) as prof:
+            pass
+        prof.finish()
+    assert [r.getMessage() for r in caplog.records] == [
+        "pytscope: finish() without start(): nothing was recorded"
+    ]

@@ -61,6 +61,7 @@ class Profiler(Recorder):
     """
 
     __slots__ = (
+        "_asked",
         "_collector_names",
         "_config",
         "_fields",
@@ -99,6 +100,7 @@ class Profiler(Recorder):
         inline: bool = False,
     ) -> None:
         super().__init__()
+        self._asked = False
         self._run_dir = run_dir
         self._sync = sync
         self._memory = collect_memory
@@ -129,6 +131,7 @@ class Profiler(Recorder):
                 below the previous one's first step is a fresh run; a higher
                 number resumes the recorded run.
         """
+        self._asked = True
         if self.recording:
             warn_once("start() on a recording that is already running; it goes on")
         else:
@@ -139,6 +142,8 @@ class Profiler(Recorder):
 
     def finish(self) -> None:
         """End the attempt: write what is left, stop the writer, restore everything."""
+        if not self._asked:
+            warn_once("finish() without start(): nothing was recorded")
         self._finish("finish")
 
     def __enter__(self) -> Self:

@@ -139,3 +139,20 @@ def test_at_most_a_hundred_steps_are_named():
     (finding,) = assert_fires(jitter, run)
     assert sum(b - a + 1 for a, b in finding.steps) == 100
     assert any((e.metric, e.value) == ("slow steps", 500) for e in finding.evidence)
+
+
+def test_slow_steps_that_are_the_largest_stall_account_for_recoverable():
+    assert fired({"gc": every(25, 300)}).explains == ("EFFICIENCY.RECOVERABLE",)
+    assert fired({"gc": every(25, 60), "comm": 10}).explains == ()
+
+
+def test_it_abstains_where_recording_itself_is_a_notable_part():
+    phases = {**REST, "gc": every(25, 300)}
+    wall_ns = sum(map(sum, (every(25, 300), [20] * STEPS))) * 1_000_000
+    for part, abstains in ((0.05, True), (0.005, False)):
+        last = {"overhead_ns": int(part * wall_ns)}
+        run = make_run(phases, steps=STEPS, noise=0.0, last_attempt=last)
+        if abstains:
+            assert_abstains(jitter, run, Inconclusive)
+        else:
+            assert_fires(jitter, run)

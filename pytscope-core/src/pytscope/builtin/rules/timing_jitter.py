@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from pytscope.analyses import Timing
+from pytscope.analyses import Budget, Coverage, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import count, listed, percent
 from pytscope.builtin.rules.slow_steps import COMPUTE, MIN_RATIO, SlowSteps, slow_steps
@@ -37,6 +37,8 @@ FIXES = {
     "failed": "Look at why these steps raised: their time was spent and thrown away.",
     "h2d": "Pin the loader's memory and copy with non_blocking=True.",
 }
+LINE_OF = {"data": "data_stall", "comm": "communication"}
+"""Budget lines of the phases that a line of another name holds."""
 COMPUTE_FIX = (
     "Compare the shapes of these batches with the others. If they are alike, look for "
     "recompilation, memory fragmentation, falling clocks and other jobs on the machine."
@@ -46,10 +48,13 @@ COMPUTE_FIX = (
 @rule("TIMING.JITTER", since="0.3.0")
 def jitter(
     timing: Timing,
+    budget: Budget | None,
+    coverage: Coverage | None,
     *,
     min_ratio: Annotated[float, Bounds(gt=1)] = MIN_RATIO,
     min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.02,
     min_slow_steps: Annotated[int, Bounds(ge=2)] = 3,
+    max_recording: Annotated[float, Bounds(gt=0, lt=1)] = 0.02,
 ) -> Iterator[Finding]:
     """Some steps take far longer than their neighbours.
 
@@ -72,13 +77,17 @@ def jitter(
         the level, without the largest one, is at least min_share of the rated
         wall; so one outlier, however long, is no jitter (the TIMING panel names
         it). At least 20 rated steps; where the noise would hide steps of three
-        times the level the rule is inconclusive rather than passed.
+        times the level the rule is inconclusive rather than passed; so it is where
+        recording itself takes more than max_recording of the wall, for then slow
+        steps may be its own doing.
         cost_s = sum of the excess: the counterfactual is those steps at the
         median of their surroundings. Severity by cost over the rated wall: high
         from 0.20, medium from 0.08, low from 0.02. Suggestive when what stands
         out is compute alone and keeps no period, for then larger batches may be
         the reason. A period is named when at least 80 % of the distances agree
-        and chance explains that with p <= 0.01.
+        and chance explains that with p <= 0.01. It accounts for
+        EFFICIENCY.RECOVERABLE where the phase that carries the excess is the
+        largest stall of the budget.
         False-positive rate: at most 1 % (95 % upper bound) in 628 runs each of 20,
         50, 200 and 1,000 steps of lognormal noise up to 30 %, AR(1) noise with
         rho up to 0.9, Student's t noise of 10 % with 3 degrees of freedom,
@@ -114,6 +123,10 @@ def jitter(
             msg = f"steps vary so much that a slow one would have to take {least} times the median"
             raise Inconclusive(msg)
         return
+    recording = (coverage.overhead_share if coverage else None) or 0.0
+    if recording > max_recording:
+        msg = f"recording itself takes {percent(recording)} of so short steps"
+        raise Inconclusive(msg)
     every = period(timing.step.values[slow.mask])
     share = slow.cost_ns / timing.wall_ns
     guess = slow.carrier in COMPUTE and every is None
@@ -128,7 +141,14 @@ def jitter(
         verify="record the run again: p95 in TIMING comes down towards the median",
         steps=ranges(_slowest(timing, slow)),
         ranks=(timing.rank,),
+        explains=_explained(slow, budget),
     )
+
+
+def _explained(slow: SlowSteps, budget: Budget | None) -> Iterator[str]:
+    line = LINE_OF.get(slow.carrier, slow.carrier)
+    if budget is not None and budget.stalls and budget.stalls[0].name == line:
+        yield "EFFICIENCY.RECOVERABLE"
 
 
 def _title(slow: SlowSteps, every: int | None) -> str:
