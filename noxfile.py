@@ -17,8 +17,13 @@ TORCH = "pytscope-torch"
 DISTRIBUTED = "pytscope-rules-distributed"
 PACKAGES = (CORE, TORCH, "pytscope-lightning", "pytscope-hf", DISTRIBUTED)
 DEMO_PACK = "examples/pytscope-rules-demo"
+BROKEN_DEMO = "examples/pytscope-broken-demo"
+BESIDE = {BROKEN_DEMO: DEMO_PACK}
+"""What else the tests of a package want installed."""
 CONSTRAINTS = ("-c", str(ROOT / "constraints-dev.txt"))
+FUZZED = ("damage", "lying", "moved_records", "foreign")
 TEST_TOOLS = ("pytest", "hypothesis", "jsonschema")
+RELEASE_TOOLS = ("build", "hatchling", "towncrier")
 
 
 def install(session: nox.Session, *requirements: str) -> None:
@@ -43,7 +48,8 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the whole test suite, with core, the torch package and the demo pack installed."""
-    install(session, "torch", *TEST_TOOLS, *trees(CORE, TORCH, DISTRIBUTED, DEMO_PACK))
+    tools = ("torch", "pyarrow", *TEST_TOOLS, *RELEASE_TOOLS)
+    install(session, *tools, *trees(CORE, TORCH, DISTRIBUTED, DEMO_PACK))
     session.run("pytest", *(session.posargs or ["-q", "tests", f"{DEMO_PACK}/tests"]))
 
 
@@ -51,12 +57,13 @@ def tests(session: nox.Session) -> None:
 def alone(session: nox.Session) -> None:
     """Install single packages from their wheels with what they declare, and test them.
 
-    By default core, the demo pack and rules-distributed; others by their folders.
+    By default core, both demo packs (the broken one beside the good one) and
+    rules-distributed; others by their folders.
     """
     session.install("-q", "build", "hatchling")
     tmp = Path(session.create_tmp())
-    wanted = session.posargs or [CORE, DEMO_PACK, DISTRIBUTED]
-    for folder in dict.fromkeys([*PACKAGES, *wanted]):
+    wanted = session.posargs or [CORE, DEMO_PACK, BROKEN_DEMO, DISTRIBUTED]
+    for folder in dict.fromkeys([*PACKAGES, *wanted, *(BESIDE[w] for w in wanted if w in BESIDE)]):
         built = str(tmp / "wheels")
         session.run("python", "-m", "build", "-w", "-n", "-o", built, folder, silent=True)
     for folder in wanted:
@@ -70,10 +77,12 @@ def try_alone(session: nox.Session, folder: str, tmp: Path) -> None:
     python = str(place / ("Scripts" if os.name == "nt" else "bin") / "python")
     pip = (python, "-m", "pip", "-q")
     wheels = ("--find-links", str(tmp / "wheels"), *CONSTRAINTS)
-    session.run(*pip, "install", *wheels, Path(folder).name, external=True)
+    names = [Path(part).name for part in (BESIDE.get(folder), folder) if part]
+    session.run(*pip, "install", *wheels, *names, external=True)
     session.run(*pip, "check", external=True)
     module = next(path.stem for path in (ROOT / folder / "src").glob("pytscope*"))
-    session.run(python, "-I", "tests/load_all.py", module, external=True)
+    if folder != BROKEN_DEMO:  # which has a module that cannot be imported
+        session.run(python, "-I", "tests/load_all.py", module, external=True)
     if tests := tests_of(folder):
         session.run(*pip, "install", *TEST_TOOLS, external=True)
         session.run(python, "-m", "pytest", "-q", *tests, external=True)
@@ -98,8 +107,8 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Type-check every package, strictly."""
     install(session, "mypy", "pytest", "hypothesis", *trees(CORE))
-    sources = [f"{folder}/src" for folder in (*PACKAGES, DEMO_PACK)]
-    session.run("mypy", *sources, "examples/manual_loop.py", "docs/generate.py")
+    sources = [f"{folder}/src" for folder in (*PACKAGES, DEMO_PACK, BROKEN_DEMO)]
+    session.run("mypy", *sources, "examples/manual_loop.py", "docs/generate.py", "tools/release.py")
 
 
 @nox.session
@@ -111,9 +120,12 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Print what recording costs here, variants interleaved in one process."""
-    install(session, *trees(CORE))
-    session.run("python", "bench/recording.py", *session.posargs)
+    """Print what recording costs here beside pytscope 0.2.1; `-- --quick --check` as CI does."""
+    install(session, "torch", *trees(CORE))
+    peer = Path(session.create_tmp()) / "peer"
+    wheel = ("--no-deps", "--upgrade", "--target", str(peer), "pytscope==0.2.1")
+    session.run("python", "-m", "pip", "install", "-q", *wheel)
+    session.run("python", "bench/recording.py", "--peer", str(peer), *session.posargs)
 
 
 @nox.session
@@ -128,3 +140,20 @@ def docs(session: nox.Session) -> None:
     """Check that the generated pages under docs/ are current; `-- --write` renews them."""
     install(session, *trees(CORE))
     session.run("python", "docs/generate.py", *session.posargs)
+
+
+@nox.session
+def changelog(session: nox.Session) -> None:
+    """Print what the changelog fragments of each package would add to its CHANGELOG."""
+    install(session, "towncrier")
+    for folder in session.posargs or PACKAGES:
+        if any((ROOT / folder / "changelog.d").glob("*.md")):
+            draft = ("towncrier", "build", "--draft", "--version", "next")
+            session.run(*draft, "--dir", folder, "--config", f"{folder}/pyproject.toml")
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Rehearse the release of a package: `-- PACKAGE VERSION`; `--no-dry-run` keeps it."""
+    install(session, *RELEASE_TOOLS, "twine")
+    session.run("python", "tools/release.py", *session.posargs)

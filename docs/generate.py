@@ -66,6 +66,11 @@ def index(rules: dict[str, RegisteredRule]) -> str:
     return f"# Rules\n\n{MADE} `pytscope explain RULE` prints the same.\n\n{table}\n"
 
 
+def fenced(block: re.Match[str]) -> str:
+    """What click leaves as it is, as a block of code."""
+    return f"```\n{block[1]}```\n"
+
+
 def rows_of(command: click.Command) -> Iterator[str]:
     """A command's options as rows of a table."""
     context = click.Context(command)
@@ -76,9 +81,37 @@ def rows_of(command: click.Command) -> Iterator[str]:
             yield f"| `{spelled}` | {parameter.help} |"
 
 
+EVERYWHERE = """## Everywhere
+
+`--color`, `--width` and `--ascii` stand before or after the verb; the later one counts.
+Reports go to standard output, everything else to standard error.
+
+- **Colour** is used on a terminal. `NO_COLOR` (not empty) turns it off, `FORCE_COLOR`
+  turns it on for pipes and files too; empty, `0`, `false`, `no` and `off` do not, and
+  `NO_COLOR` wins. `TERM=dumb` has none unless `FORCE_COLOR` says so. `--color
+  always|never` counts before all of these. The text is the same to the byte with
+  colour and without, and no matter how wide the terminal is.
+- **Width**: no line of a text report is longer than the width, 88 columns or `--width`;
+  words that are longer than a line are broken. A page or listing is wrapped only when
+  `--width` is given, and never inside a word.
+- **ASCII** is what standard output gets when it does not take UTF-8.
+- **Exit codes**: 0 done; 1 a gate failed (`--fail-on`); 2 usage; 3 nothing to read, no
+  usable step in it, or nowhere to write (a full disk, a folder that is not there);
+  4 `--strict`; 130 interrupted; 141 the reader of standard output went away.
+- **Shell completion**, for bash (`bash_source`), zsh (`zsh_source`) and fish
+  (`fish_source`):
+
+  ```
+  _PYTSCOPE_COMPLETE=bash_source pytscope > ~/.pytscope-complete.bash
+  echo '. ~/.pytscope-complete.bash' >> ~/.bashrc
+  ```
+
+`pytscope --version` says which one it is; `python -m pytscope` is the same command."""
+
+
 def commands_page(group: click.Group) -> str:
     """Every verb with its options."""
-    parts = ["# Commands", MADE]
+    parts = ["# Commands", MADE, EVERYWHERE]
     for name, command in sorted(group.commands.items()):
         arguments = " ".join(
             p.make_metavar(click.Context(command))
@@ -86,6 +119,7 @@ def commands_page(group: click.Group) -> str:
             if isinstance(p, click.Argument)
         )
         text = inspect.cleandoc(command.help or "")
+        text = re.sub(r"\x08\n((?:.+\n)+)", fenced, text + "\n").rstrip()
         parts += [f"## pytscope {name} {arguments}".rstrip(), text]
         if rows := list(rows_of(command)):
             parts.append("\n".join(("| option | does |", "|---|---|", *rows)))

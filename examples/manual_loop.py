@@ -26,10 +26,11 @@ def main() -> None:
     )
     parser.add_argument("--run-dir", default="runs/demo")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--all-ranks", action="store_true", help="record every rank")
     args = parser.parse_args()
 
     rng = random.Random(0)
-    prof = Profiler(args.run_dir, warmup=5, config=vars(args))
+    prof = Profiler(args.run_dir, warmup=5, distributed=args.all_ranks, config=vars(args))
     prof.start()
     for _ in prof.iter_data(loader(args.steps, rng)):
         with prof.step():

@@ -17,7 +17,7 @@ import pytest
 import pytscope
 from pytscope.plugins import hookspecs
 from pytscope.plugins.hookspecs import HOOKS
-from pytscope.plugins.isolation import Origin
+from pytscope.plugins.isolation import Guard, Origin
 from pytscope.plugins.loading import collect, load_builtins
 from pytscope.plugins.registry import Registry, build_registry
 from pytscope.testing import make_run
@@ -43,8 +43,9 @@ GUIDE_BLOCKS = [pytest.param(b, id=f"block{i}") for i, b in enumerate(blocks(GUI
 
 def registered(made: ModuleType) -> Registry:
     origin = Origin("guide", "guide-pack", "1.0")
-    parts = [load_builtins(reraise=True), collect(origin, made, reraise=True)]
-    return build_registry(parts, raise_errors=True)
+    guard = Guard(reraise=True)
+    parts = [load_builtins(guard), collect(origin, made, guard)]
+    return build_registry(parts, guard=guard)
 
 
 @pytest.mark.parametrize("source", GUIDE_BLOCKS)

@@ -78,7 +78,7 @@ def test_a_pytscope_command_is_understood(
 
 
 def test_every_link_leads_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md")]
     pages += [*ROOT.glob("pytscope-*/README.md"), *ROOT.glob("examples/*/README.md")]
     for page in pages:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):

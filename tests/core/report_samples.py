@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from pytscope.analyses.column import Column
+from pytscope.builtin.analyzers.coverage import coverage
 from pytscope.model.findings import Confidence, Cost, Finding, Severity
 from pytscope.model.panels import Meter, Panel, Row, Spark, Status, Table, Text
 from pytscope.model.report import (
@@ -22,6 +23,7 @@ from pytscope.model.report import (
     Report,
     RunSummary,
 )
+from pytscope.runs.building import make_run
 
 RUN = RunSummary(
     name="exp1",
@@ -44,6 +46,9 @@ HOSTILE = (
     "bidi \u202egnp.exe\u202c \u2066isolate\u2069 \u200bzero\u200d",
     "nel \x85 csi \x9b31m del \x7f nul \x00 ls \u2028 ps \u2029",
     "a" * 200,
+    "name" * 125,
+    "שלום עולם مرحبا بالعالم",
+    "q\u0323\u0307\u0308\u0301" * 20 + " 👩‍👩‍👧 ก็",
     "字" * 150,
     "e\u0301" * 60,
     "",
@@ -145,7 +150,7 @@ BUILTIN = PluginInfo(
 
 
 @attrs.frozen(eq=False)
-class TimingSample:
+class AcmeSample:
     """An analysis with a column, a numpy scalar and numbers that are not finite."""
 
     steps: int
@@ -157,7 +162,7 @@ class TimingSample:
 
 def report(**changes: Any) -> Report:
     """A report with findings; any field may be replaced."""
-    sample = TimingSample(95, np.float64(23.1e6), math.inf, Column(np.arange(95)))
+    sample = AcmeSample(95, np.float64(23.1e6), math.inf, Column(np.arange(95)))
     fields: dict[str, Any] = {
         "run": RUN,
         "folded": (FoldedFinding(DATALOADER, (RECOVERABLE,)), FoldedFinding(JITTER)),
@@ -165,7 +170,7 @@ def report(**changes: Any) -> Report:
         "panels": (timing_panel(), budget_panel(), coverage_panel()),
         "problems": (),
         "plugins": (BUILTIN,),
-        "analyses": {"timing": sample, "coverage": {"ranks": (0,)}},
+        "analyses": {"acme": sample, "coverage": coverage(make_run({"forward": 20}))},
         "tool_version": "0.3.0",
     }
     return Report(**{**fields, **changes})

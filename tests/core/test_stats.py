@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytscope.stats import (
+    autocovariance,
     effective_size,
     high_outliers,
     mad_scale,
@@ -168,3 +169,18 @@ def test_ranges_hold_exactly_the_numbers(numbers):
     joined = ranges(numbers)
     assert sorted(set(numbers)) == [n for a, b in joined for n in range(a, b + 1)]
     assert all(b + 1 < c for (_, b), (c, _) in itertools.pairwise(joined))
+
+
+@pytest.mark.parametrize("n", [5, 100, 4_096, 4_097, 20_001])
+def test_sums_of_shifted_products_are_those_of_the_definition(n):
+    x = np.random.default_rng(n).normal(size=n)
+    lags = min(n, 50)
+    plain = [float(x[: n - k] @ x[k:]) for k in range(lags)]
+    assert autocovariance(x, lags) == pytest.approx(plain, abs=1e-8)
+
+
+def test_effective_size_of_a_long_series_looks_at_more_lags_only_where_it_must():
+    slow = np.repeat(np.random.default_rng(0).normal(size=4), 5_000)
+    assert effective_size(slow) < 10
+    quick = np.random.default_rng(0).normal(size=20_000)
+    assert effective_size(quick) > 15_000

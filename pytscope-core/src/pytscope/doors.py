@@ -23,32 +23,34 @@ def door(here: str, name: str, module: str, extra: str) -> Callable[[str], Any]:
         if wanted != name:
             msg = f"module {here!r} has no attribute {wanted!r}"
             raise AttributeError(msg)
-        return _enter(name, module, extra)
+        return enter(name, module, extra)
 
     return find
 
 
-def _enter(name: str, module: str, extra: str) -> Any:
+def enter(name: str, module: str, extra: str, shown: str = "") -> Any:
     """What a sibling package calls `name`, or a sentence on how to get it.
 
     Args:
         name: The attribute wanted.
         module: Import name of the sibling; its distribution is spelt with dashes.
         extra: The extra of pytscope-core that installs it.
+        shown: What the user asked for; the attribute by default.
 
     Raises:
         MissingPackage: The sibling, or a package it needs, is not installed, or
             the installed sibling does not bring the name.
     """
-    package = module.replace("_", "-")
+    package, wanted = module.replace("_", "-"), shown or name
     command = f"pip install 'pytscope-core[{extra}]'"
     try:
         sibling = import_module(module)
         return getattr(sibling, name)
     except ModuleNotFoundError as error:
         lacking = package if error.name == module else f"{error.name}, which {package} needs,"
-        msg = f"{name} is part of {package}; {lacking} is not installed: {command}"
+        msg = f"{wanted} is part of {package}; {lacking} is not installed: {command}"
         raise MissingPackage(msg) from error
     except AttributeError as error:
-        msg = f"the installed {package} does not bring {name}; a newer one may: {command} --upgrade"
+        newer = f"a newer one may: {command} --upgrade"
+        msg = f"the installed {package} does not bring {wanted}; {newer}"
         raise MissingPackage(msg) from error

@@ -21,6 +21,8 @@ Z95 = 1.959964
 MIN_PERIOD_GAPS = 3
 """Fewest distances between events from which a period is read."""
 
+_FIRST_LAGS = 1 << 12
+_MORE_LAGS = 16
 _CHUNK = 1 << 15
 _EXACT = 1 << 16
 _SHARING = 8
@@ -65,14 +67,39 @@ def effective_size(values: npt.ArrayLike) -> float:
     energy = float(centred @ centred)
     if n < MIN_PERIOD_GAPS or energy <= 0.0:
         return float(n)
-    size = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centred, size)
-    rho = np.fft.irfft(spectrum * spectrum.conj(), size)[:n] / energy
-    pairs = rho[: n - n % 2].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs <= 0)
+    lags = min(n, _FIRST_LAGS)
+    while True:
+        rho = autocovariance(centred, lags) / energy
+        pairs = rho[: lags - lags % 2].reshape(-1, 2).sum(axis=1)
+        negative = np.flatnonzero(pairs <= 0)
+        if len(negative) or lags == n:
+            break
+        lags = min(n, lags * _MORE_LAGS)
     stop = int(negative[0]) if len(negative) else len(pairs)
     inflation = 2.0 * float(pairs[:stop].sum()) - 1.0
     return float(min(max(n / max(inflation, 1e-12), 1.0), n))
+
+
+def autocovariance(centred: Floats, lags: int) -> Floats:
+    """Sums of products of a series with itself, shifted by 0, 1, … `lags` - 1 places.
+
+    Each stretch of twice as many values as lags is transformed by itself, so that a
+    long series takes no more room than a short one.
+
+    Args:
+        centred: The series, of mean zero.
+        lags: Number of sums, at most the length.
+    """
+    total = np.zeros(lags)
+    step = 2 * lags
+    size = 1 << (step + lags - 1).bit_length()
+    for first in range(0, len(centred), step):
+        part = centred[first : first + step]
+        with_next = centred[first : first + step + lags - 1]
+        spectrum = np.fft.rfft(part, size).conj()
+        spectrum *= np.fft.rfft(with_next, size)
+        total += np.fft.irfft(spectrum, size)[:lags]
+    return total
 
 
 def quantile_interval(values: npt.ArrayLike, q: float) -> tuple[float, float, float]:

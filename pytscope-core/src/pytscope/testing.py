@@ -34,7 +34,7 @@ from pytscope.model.errors import (
 from pytscope.model.findings import Finding
 from pytscope.model.report import Outcome
 from pytscope.plugins.declare import Analyzer, Rule
-from pytscope.plugins.isolation import Origin
+from pytscope.plugins.isolation import Guard, Origin
 from pytscope.plugins.loading import LoadedPlugin, load_builtins
 from pytscope.plugins.registry import build_registry
 from pytscope.runs.building import make_run
@@ -51,7 +51,7 @@ _ABSTENTIONS: dict[Outcome, type[NotMeasured | NotApplicable | Inconclusive]] = 
 
 @functools.cache
 def _own_analyzers() -> LoadedPlugin:
-    loaded = load_builtins(reraise=True)
+    loaded = load_builtins(Guard(reraise=True))
     return attrs.evolve(loaded, declared={"analyzers": loaded.declared["analyzers"]})
 
 
@@ -76,7 +76,7 @@ def run_rule(
     """
     declared = {"rules": (rule,), "analyzers": tuple(analyzers)}
     tested = LoadedPlugin(Origin("under-test"), declared)
-    registry = build_registry((_own_analyzers(), tested), raise_errors=True)
+    registry = build_registry((_own_analyzers(), tested), guard=Guard(reraise=True))
     options = AnalyzeOptions(thresholds={rule.id: thresholds}, raise_errors=True)
     report = analyze(run, registry, options)
     (check,) = report.checks

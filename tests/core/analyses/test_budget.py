@@ -79,7 +79,7 @@ def test_the_status_is_bad_below_the_target_mfu_and_for_the_impossible():
 def test_notes_tell_ranks_downtime_and_what_is_not_wall():
     account = made(make_run({"forward": 10}, ranks=2))
     assert "rank 0 of 2 shown, the one of median wall" in texts(account)
-    beside = attrs.evolve(account, downtime_ns=3_000_000_000, has_timeline=False)
+    beside = attrs.evolve(account, downtime_ns=3_000_000_000, has_timeline=False, has_wall=False)
     assert "3.00 s between attempts, beside this wall" in texts(beside)
     assert any("recorded time, not wall" in t for t in texts(beside))
 

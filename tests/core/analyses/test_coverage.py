@@ -134,3 +134,10 @@ def test_several_ranks_have_a_table_unless_they_are_very_many():
     assert [row[0] for row in table.rows] == ["0", "1"]
     many = covered(ranks=17, steps=2).panel()
     assert not any(isinstance(r, Table) for r in many.rows)
+
+
+def test_a_short_rank_is_nothing_to_call_ok():
+    made = covered(ranks=2)
+    shorter = attrs.evolve(made.ranks[1], steps=50, lacking_steps=50)
+    panel = attrs.evolve(made, ranks=(made.ranks[0], shorter)).panel()
+    assert panel.status is Status.WATCH

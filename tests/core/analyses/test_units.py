@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytscope.analyses.units import count, duration, listed, percent, ranks_named, rate
+from pytscope.analyses.units import count, duration, percent, ranks_named, rate
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,6 @@ def test_rates_take_a_longer_unit_when_the_second_is_too_short():
     assert rate(0.001, "steps") == "3.60 steps/h"
 
 
-def test_counts_names_and_ranks():
+def test_counts_and_ranks():
     assert (count(1, "step"), count(1200, "step")) == ("1 step", "1,200 steps")
-    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert (ranks_named((3,)), ranks_named((1, 2))) == ("rank 3", "ranks 1, 2")

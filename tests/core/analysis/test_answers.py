@@ -17,11 +17,15 @@ from pytscope import (
     Run,
     analyzer,
 )
+from pytscope.analyses import BudgetPart
 from pytscope.analysis.answers import Absent, Answers, compute
 from pytscope.model.report import Outcome
+from pytscope.plugins.isolation import Guard
+from pytscope.plugins.loading import load_builtins
 from pytscope.plugins.needs import Kind, Need
+from pytscope.plugins.registry import build_registry
 from pytscope.testing import make_run
-from tests.core.plugins.made import registry
+from tests.core.plugins.made import plugin, registry
 
 RUN = make_run({"data": 1}, steps=3)
 
@@ -89,7 +93,7 @@ def raising(error: BaseException, name: str = "clock") -> Analyzer:
 
 
 def answers(*analyzers: Analyzer, run: Run = RUN) -> Answers:
-    found, problems = compute(run, registry(*analyzers))
+    found, problems = compute(run, registry(*analyzers), Guard())
     assert problems == ()
     return found
 
@@ -142,7 +146,7 @@ def test_an_abstention_passes_on_with_its_reason(error: Exception, outcome: Outc
 
 
 def test_a_failure_is_a_problem_and_an_error_for_those_who_need_it() -> None:
-    found, (problem,) = compute(RUN, registry(raising(ValueError("bad")), double, total))
+    found, (problem,) = compute(RUN, registry(raising(ValueError("bad")), double, total), Guard())
     assert (problem.plugin, problem.stage, problem.message) == (
         "acme",
         "analyzer clock",
@@ -156,7 +160,7 @@ def test_a_failure_is_a_problem_and_an_error_for_those_who_need_it() -> None:
 @pytest.mark.parametrize("returned", [None, 3, Double(1)])
 def test_another_type_than_promised_is_a_failure(returned: Any) -> None:
     wrong = Analyzer("clock", lambda: returned, Clock)
-    _, (problem,) = compute(RUN, registry(wrong))
+    _, (problem,) = compute(RUN, registry(wrong), Guard())
     assert problem.message == f"it returned {type(returned).__name__}, not Clock"
 
 
@@ -169,7 +173,7 @@ def test_what_nobody_provides_says_so() -> None:
 def test_what_was_refused_says_so() -> None:
     def compute_clock(clock: Clock) -> Clock: ...
 
-    found, _ = compute(RUN, registry(Analyzer("clock", compute_clock)))
+    found, _ = compute(RUN, registry(Analyzer("clock", compute_clock)), Guard())
     assert found.argument(Need("x", Clock)) == Absent(
         Outcome.ERROR, "needs Clock, but its analyzer clock needs itself"
     )
@@ -177,7 +181,7 @@ def test_what_was_refused_says_so() -> None:
 
 def test_authors_may_have_it_raised() -> None:
     with pytest.raises(PluginError, match="analyzer clock"):
-        compute(RUN, registry(raising(ValueError())), reraise=True)
+        compute(RUN, registry(raising(ValueError())), Guard(reraise=True))
 
 
 class Trace:
@@ -213,7 +217,7 @@ def with_trace(opens: Any) -> tuple[Answers, tuple[Any, ...], Lazy]:
     lazy = Lazy(opens)
     run = attrs.evolve(RUN, attachments=lazy)
     rules = (Rule("A.A", reads_trace, "1"), Rule("A.B", reads_trace, "1"))
-    found, problems = compute(run, registry(clock, *rules))
+    found, problems = compute(run, registry(clock, *rules), Guard())
     return found, problems, lazy
 
 
@@ -223,7 +227,7 @@ def test_an_attachment_is_opened_once_and_only_when_needed() -> None:
     assert problems == ()
     assert lazy.opened == 1
     run = attrs.evolve(RUN, attachments=Lazy(Trace))
-    compute(run, registry(clock))
+    compute(run, registry(clock), Guard())
     assert run.attachments.opened == 0  # type: ignore[attr-defined]  # the class above
 
 
@@ -267,3 +271,63 @@ def test_a_hostile_analysis_is_handed_on_untouched() -> None:
     value = Hostile()
     found = answers(Analyzer("hostile", lambda: value, Hostile))
     assert found.argument(Need("x", Hostile)) is value
+
+
+PARTS = {
+    "ns": "part.ns must be int, not str",
+    "take_from": "part.take_from must be str, not int",
+    "by_rank": "part.by_rank[0] must be int, not float",
+    "huge": "part.ns must be a whole number of 64 bits",
+    "raises": "ZeroDivisionError: division by zero",
+}
+
+
+class Raising(BudgetPart):
+    @property
+    def take_from(self) -> str:  # type: ignore[override]  # the point of the test
+        raise ZeroDivisionError("division by zero")
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_the_budget_that_is_rubbish_leaves_the_budget_alone(name: str) -> None:
+    fields: dict[str, Any] = {"take_from": "data_stall", "give_to": "x", "ns": 1, "why": "w"}
+    wrong = {"ns": "1", "take_from": 3, "by_rank": {0: 0.5}}.get(name)
+    fields |= {name: wrong} if wrong is not None else {}
+    fields |= {"ns": 2**70} if name == "huge" else {}
+
+    def bad(run: Run) -> BudgetPart:
+        return object.__new__(Raising) if name == "raises" else BudgetPart(**fields)
+
+    made = build_registry(
+        [load_builtins(Guard(reraise=True)), plugin(analyzers=[Analyzer("bad", bad)])]
+    )
+    found, (problem,) = compute(RUN, made, Guard())
+    assert (problem.plugin, problem.stage, problem.message) == ("acme", "analyzer bad", PARTS[name])
+    assert found.analyses["budget"].parts == ()
+    assert found.analyses["budget"].wall_ns == RUN.shown.wall_ns.sum()
+
+
+@attrs.frozen(eq=False)
+class Shared:
+    by_name: Mapping[str, int] = attrs.field(factory=lambda: {"a": 1})
+
+
+def test_what_one_rule_is_given_it_cannot_change_for_another() -> None:
+    def shared(run: Run) -> Shared:
+        return Shared()
+
+    found, _ = compute(RUN, registry(Analyzer("shared", shared)), Guard())
+    analysis = found.analyses["shared"]
+    assert analysis.by_name == {"a": 1}
+    with pytest.raises(TypeError):
+        analysis.by_name["a"] = 2
+
+
+@pytest.mark.parametrize("column", ["step", "wall_ns", "flags", "start_ns", "micro_batches"])
+def test_the_columns_of_a_run_cannot_be_written_to(column: str) -> None:
+    run = make_run({"data": 1}, steps=3, scalars={"loss": 1.0})
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(run.shown, column)[0] = 7
+    for array in run.shown.column("scalar", "loss"):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -24,6 +26,8 @@ from pytscope import (
 )
 from pytscope.analysis.options import AnalyzeOptions
 from pytscope.analysis.orchestrator import analyze, prepare
+from pytscope.builtin.reporters.sections import slow_words
+from pytscope.plugins.isolation import Guard
 from pytscope.plugins.registry import build_registry
 from pytscope.testing import make_run
 from tests.core.plugins.made import ACME, OTHER, OWN, plugin, registry
@@ -154,7 +158,7 @@ def test_usage_is_checked_before_anything_runs() -> None:
 
 def test_problems_are_sorted_and_include_late_ones() -> None:
     made = registry(bad, clock, Rule("ACME.ALSO", lambda x: [], "1.0"))
-    made.late.append(OWN.problem("source s", "late"))
+    made.guard.noted.append(OWN.problem("source s", "late"))
     stages = [(p.plugin, p.stage) for p in analyze(RUN, made).problems]
     assert stages == [
         ("acme", "rule ACME.ALSO"),
@@ -175,3 +179,77 @@ def test_the_same_run_gives_the_same_report() -> None:
         return report.folded, report.checks, report.panels, report.analyses
 
     assert shown() == shown()
+
+
+def test_a_plugin_that_failed_has_its_first_reason_in_the_listing() -> None:
+    made = build_registry(
+        [plugin(OWN), plugin(ACME, rules=[bad], analyzers=[clock]), plugin(OTHER)]
+    )
+    assert [p.reason for p in made.plugins] == ["", "", ""]
+    rows = {p.name: p.reason for p in analyze(RUN, made).plugins}
+    assert rows["acme"].startswith("rule ACME.BAD: ")
+    assert rows["other"] == rows["builtin"] == ""
+    assert [p.reason for p in made.plugins] == ["", "", ""]
+
+
+def test_a_slow_plugin_is_named_with_its_stage_and_time() -> None:
+    class Clock:
+        now = 0
+
+        def __call__(self) -> int:
+            return self.now
+
+    host = Clock()
+
+    def slow(run: Run) -> None:
+        host.now += 3_500_000_000
+
+    def quick(run: Run) -> None:
+        host.now += 900_000_000
+
+    rules = [Rule("ACME.SLOW", slow, "1"), Rule("ACME.FAST", quick, "1")]
+    made = build_registry([plugin(ACME, rules=rules), plugin(OTHER)], guard=Guard(clock=host))
+    report = analyze(RUN, made)
+    assert {p.name: p.slow_ns for p in report.plugins} == {
+        "acme": {"rule ACME.SLOW": 3_500_000_000},
+        "other": {},
+    }
+    assert slow_words(report.plugins) == ["rule ACME.SLOW of plugin acme took 3.50 s"]
+    assert report.problems == ()
+
+
+def test_what_a_call_changed_is_a_problem_beside_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def wanders(run: Run) -> Iterator[Finding]:
+        os.chdir("/")
+        yield Finding(severity=Severity.LOW, title="kept")
+
+    report = analyze(RUN, registry(Rule("ACME.WANDERS", wanders, "1")))
+    assert [f.title for f in report.findings] == ["kept"]
+    (problem,) = report.problems
+    assert problem.stage == "rule ACME.WANDERS"
+    assert problem.message == "it changed the working directory; that was put back"
+    assert Path.cwd() == tmp_path
+
+
+def test_panels_are_drawn_before_rules_can_touch_what_they_draw() -> None:
+    @attrs.define
+    class Ticks:
+        count: int = 3
+
+        def panel(self) -> Panel:
+            return Panel("ticks", "TICKS", f"{self.count} ticks", Status.OK)
+
+    @analyzer("ticks", provides=Ticks)
+    def ticks(run: Run) -> Ticks:
+        return Ticks()
+
+    @rule("ACME.MEDDLES", since="1.0", needs={"given": Ticks})
+    def meddles(given: Any) -> None:
+        given.count = 1000
+
+    report = analyze(RUN, registry(ticks, meddles))
+    assert [p.headline for p in report.panels] == ["3 ticks"]

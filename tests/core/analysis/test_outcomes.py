@@ -6,21 +6,29 @@ from typing import Any
 import pytest
 
 from pytscope import (
+    Cost,
+    Evidence,
     Finding,
     Inconclusive,
     NotApplicable,
     NotMeasured,
     Outcome,
     PluginError,
+    RenderOptions,
     Rule,
     Run,
     Severity,
 )
 from pytscope.analysis.answers import compute
+from pytscope.analysis.orchestrator import analyze
 from pytscope.analysis.outcomes import MOST_FINDINGS, Checked, check_rule, disabled
 from pytscope.plugins.entries import RegisteredRule
+from pytscope.plugins.guarded import render
+from pytscope.plugins.isolation import Guard
+from pytscope.plugins.loading import load_builtins
+from pytscope.plugins.registry import build_registry
 from pytscope.testing import make_run
-from tests.core.plugins.made import registry
+from tests.core.plugins.made import plugin, registry
 
 RUN = make_run({"data": 1}, steps=3)
 
@@ -33,12 +41,28 @@ def registered(check: Callable[..., Any]) -> RegisteredRule:
     return registry(Rule("A.B", check, "1.0", aliases=("A.OLD",))).rules["A.B"]
 
 
-def checked(body: Callable[[], Any], **options: Any) -> Checked:
+def checked(body: Callable[[], Any], *, reraise: bool = False) -> Checked:
     def check(run: Run, *, least: int = 3) -> Any:
         return body()
 
-    answers, _ = compute(RUN, registry())
-    return check_rule(registered(check), answers, {"least": 3}, **options)
+    answers, _ = compute(RUN, registry(), Guard())
+    return check_rule(registered(check), answers, {"least": 3}, Guard(reraise))
+
+
+class Unspeakable:
+    """It cannot be printed, compared or hashed."""
+
+    def __repr__(self) -> str:
+        raise SystemExit("no words")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("hash")
+
+
+UNION = "finding.evidence[0].value must be float or int or str, not Unspeakable"
 
 
 def raising(error: BaseException) -> Any:
@@ -125,6 +149,17 @@ def test_an_abstention_after_a_finding_stands() -> None:
         ([None], "finding must be Finding, not NoneType"),
         ([finding(severity="high")], "finding.severity must be a Severity, not str"),
         ([finding(cost_s=float("nan"))], "finding.cost_s must be finite, not nan"),
+        ([finding(cost_s=float("-inf"))], "finding.cost_s must be finite, not -inf"),
+        (
+            [finding(cost_s=Cost(1.0, low=float("nan")))],
+            "finding.cost_s must be finite, not nan",
+        ),
+        ([finding(cost_s=-2.5)], "finding.cost_s must not be negative, as -2.5 is"),
+        ([finding(title=Unspeakable())], "finding.title must be str, not Unspeakable"),
+        ([finding(evidence=[("m", Unspeakable())])], UNION),
+        ([finding(ranks=[10**30])], "finding.ranks[0] must be a whole number of 64 bits"),
+        ({"A.B": finding()}, "finding must be Finding, not str"),
+        (Unspeakable(), "it returned Unspeakable; yield findings or return a list of them"),
         ([finding(explains="A.B")], "finding.explains must be a list of rule ids; 'A' is none"),
         (
             [finding(steps=[(9, 3)])],
@@ -159,3 +194,25 @@ def test_a_disabled_rule() -> None:
     check = disabled(registered(nothing), {"least": 3}, "ignored").check
     assert (check.rule, check.outcome, check.reason) == ("A.B", Outcome.DISABLED, "ignored")
     assert check.thresholds == {"least": 3}
+
+
+HOSTILE = ["\x1b[2J\x07", "\ud800 lone", "two\nlines", "\u202e reversed", "x" * 99_999, "", "\x00"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[ascii(t[:12]) for t in HOSTILE])
+def test_any_text_may_be_found_and_every_reporter_draws_it(text: str) -> None:
+    def check(run: Run) -> list[Finding]:
+        row = Evidence(text, text, text, steps=(1, 2), rank=3)
+        return [finding(title=text, detail=text, fix=text, verify=text, evidence=[row])]
+
+    made = build_registry(
+        [load_builtins(Guard(reraise=True)), plugin(rules=[Rule("A.B", check, "1")])]
+    )
+    report = analyze(RUN, made)
+    assert report.problems == ()
+    assert "A.B" in [f.rule for f in report.findings]
+    for name in made.reporters:
+        drawn, shown = render(made.reporters, name, report, RenderOptions(verbose=True))
+        assert shown is report, name
+        drawn.encode()
+        assert drawn.replace("\n", "").isprintable(), name

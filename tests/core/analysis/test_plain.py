@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pytscope import Cost, Evidence, Finding, Meter, Panel, Severity, Spark, Status, Table, Text
+from pytscope.analyses import BudgetPart
 from pytscope.analysis.plain import plain
 from pytscope.plugins.isolation import Refusal
 
@@ -107,3 +108,32 @@ def test_another_type_altogether() -> None:
 def test_rows_of_a_panel(rows: list[Any], said: str) -> None:
     with pytest.raises(Refusal, match=said):
         plain(attrs.evolve(PANEL, rows=rows), Panel, "panel")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"title": "x" * 100_001}, "finding.title must not be longer than 100,000 characters"),
+        ({"ranks": [2**63]}, "finding.ranks[0] must be a whole number of 64 bits"),
+        ({"evidence": [Evidence("m", -(10**5000))]}, "finding.evidence[0].value must be a whole"),
+        ({"ranks": range(1_000_001)}, "finding.ranks must not have more than 1,000,000 items"),
+    ],
+)
+def test_what_has_no_bounds_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        plain(attrs.evolve(FINDING, **changes), Finding, "finding")
+    assert str(caught.value).startswith(said)
+
+
+def test_mappings_are_rebuilt_too() -> None:
+    part = BudgetPart("data_stall", "cache", np.int64(3), "w", by_rank={np.int64(1): 2})
+    made = plain(part, BudgetPart, "part")
+    assert (type(made.ns), made.by_rank) == (int, {1: 2})
+    assert type(next(iter(made.by_rank))) is int
+    for wrong, said in (
+        ({"a": 1}, "a key of part.by_rank must be int"),
+        ({1: "a"}, r"part.by_rank\[1\] must be int"),
+        ([1], "part.by_rank must be a mapping, not list"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            plain(BudgetPart("a", "b", 1, "w", by_rank=wrong), BudgetPart, "part")  # type: ignore[arg-type]  # the point of the test

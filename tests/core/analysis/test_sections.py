@@ -8,7 +8,9 @@ import pytest
 
 from pytscope import Analyzer, Meter, Panel, PluginError, Status
 from pytscope.analysis.sections import panels, writable
-from tests.core.plugins.made import registry
+from pytscope.plugins.isolation import Guard
+from pytscope.plugins.registry import build_registry
+from tests.core.plugins.made import OWN, plugin, registry
 
 
 class Drawn:
@@ -27,7 +29,7 @@ def made(panel_id: str = "acme", **changes: Any) -> Panel:
 
 def drawn(**analyses: Any) -> tuple[list[str], list[str]]:
     owners = registry(*(_analyzer(name) for name in analyses))
-    shown, problems = panels(analyses, owners)
+    shown, problems = panels(analyses, owners, Guard())
     return [p.id for p in shown], [f"{p.stage}: {p.message}" for p in problems]
 
 
@@ -83,7 +85,7 @@ def test_two_panels_of_one_id() -> None:
 
 def test_authors_may_have_it_raised() -> None:
     with pytest.raises(PluginError):
-        panels({"a": Trap()}, registry(_analyzer("a")), reraise=True)
+        panels({"a": Trap()}, registry(_analyzer("a")), Guard(reraise=True))
 
 
 class Nameless:
@@ -96,6 +98,19 @@ class Nameless:
 
 def test_an_analysis_that_cannot_be_written_is_left_out() -> None:
     owners = registry(_analyzer("good"), _analyzer("bad"))
-    kept, (problem,) = writable({"good": [1, 2], "bad": Nameless()}, owners)
+    kept, (problem,) = writable({"good": [1, 2], "bad": Nameless()}, owners, Guard())
     assert kept == {"good": [1, 2]}
     assert (problem.stage, problem.message) == ("JSON of analyzer bad", "RuntimeError: class")
+
+
+def test_an_id_of_a_built_in_panel_cannot_be_taken_by_being_computed_first() -> None:
+    owners = build_registry(
+        [plugin(OWN, analyzers=[_analyzer("own")]), plugin(analyzers=[_analyzer("acme")])]
+    )
+    analyses = {
+        "acme": Drawn(lambda: made("timing", title="THEIRS")),
+        "own": Drawn(lambda: made("timing", title="OURS")),
+    }
+    (shown,), (problem,) = panels(analyses, owners, Guard())
+    assert shown.title == "OURS"
+    assert problem.stage == "panel of analyzer acme"

@@ -34,6 +34,29 @@ def test_an_unknown_rule_offers_the_nearest(cli):
     assert "error: there is no rule 'timing.jiter'; did you mean 'TIMING.JITTER'?" in result.err
 
 
+def test_an_area_lists_its_rules(cli):
+    result = cli("explain", "coverage")
+    assert (result.code, result.err) == (0, "")
+    *rules, blank, more = result.out.splitlines()
+    assert {line.split(" ")[0].partition(".")[0] for line in rules} == {"COVERAGE"}
+    assert all(line.endswith(".") and len(line.split("  ")) >= 2 for line in rules)
+    assert (blank, more) == (
+        "",
+        "More of one: pytscope explain COVERAGE." + rules[0][9:].split()[0],
+    )
+
+
+def test_a_near_area_is_offered(cli):
+    assert "did you mean 'TIMING'?" in cli("explain", "timng").err
+
+
+def test_a_width_wraps_the_page(cli):
+    plain = cli("explain", "TIMING.JITTER").out
+    narrow = cli("explain", "TIMING.JITTER", "--width=50").out
+    assert narrow.split() == plain.split()
+    assert max(len(line) for line in narrow.splitlines() if " " in line.strip()) <= 50
+
+
 PACK = '''
 from typing import Annotated
 from pytscope import Bounds, Finding, Run, hookimpl, rule
@@ -91,3 +114,10 @@ def test_a_rule_without_anything(cli, acme):
     assert "It has no page." in out
     assert "Needs\n    nothing\n" in out
     assert out.endswith("Thresholds\n    none\n")
+
+
+def test_a_rule_of_a_plugin_that_is_not_loaded(cli, acme, monkeypatch):
+    monkeypatch.setenv("PYTSCOPE_DISABLED_PLUGINS", "explain_acme")
+    result = cli("explain", "ACME.NEW")
+    assert result.code == 2
+    assert "help: Not loaded: explain_acme (disabled by name). Rules: see" in result.err

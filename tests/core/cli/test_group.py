@@ -61,12 +61,14 @@ def test_usage_errors_are_two_lines(cli, arguments, said):
     assert hint.startswith("help: See 'pytscope")
 
 
-@pytest.mark.parametrize("rest", [[], ["--", "train.py", "--lr", "1"], ["-o", "x", "train.py"]])
-def test_run_is_a_door(cli, rest):
+@pytest.mark.parametrize("rest", [["--", "train.py", "--lr", "1"], ["-o", "x", "train.py"]])
+def test_run_is_a_door(cli, monkeypatch, rest):
+    monkeypatch.setitem(sys.modules, "pytscope_torch", None)
     result = cli("run", *rest)
     assert (result.code, result.out) == (2, "")
-    assert "brought by pytscope-torch" in result.err
-    assert "pip install" in result.err
+    said = "error: pytscope run is part of pytscope-torch; pytscope-torch is not installed"
+    assert result.err.startswith(said)
+    assert "pip install 'pytscope-core[torch]'" in result.err
 
 
 def test_python_m_is_the_command(shell):

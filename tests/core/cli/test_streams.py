@@ -30,7 +30,26 @@ def test_head_takes_what_it_wants(shell, slow_run):
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("verb", ["analyze RUN", "plugins", "--help", "--version"])
+TO_STDOUT = (
+    "analyze RUN",
+    "explain TIMING.JITTER",
+    "export RUN --to jsonl",
+    "export RUN --to csv",
+    "plugins",
+    "schema",
+    "--help",
+    "--version",
+)
+
+
+def test_no_verb_minds_a_reader_that_goes_away(shell, slow_run):
+    for verb in TO_STDOUT:
+        line = f"$PYTSCOPE {verb.replace('RUN', str(slow_run))} | head -c 1"
+        done = shell(line, PYTHONUNBUFFERED="1")
+        assert (len(done.stdout), done.stderr) == (1, b""), verb
+
+
+@pytest.mark.parametrize("verb", TO_STDOUT)
 def test_a_full_disk_is_one_sentence(shell, slow_run, verb):
     done = shell(f"$PYTSCOPE {verb.replace('RUN', str(slow_run))} > /dev/full")
     assert done.returncode == 3
@@ -99,3 +118,47 @@ def test_a_terminal_gets_colour_over_the_same_bytes(shell, cli, slow_run):
     assert COLOR.sub(b"", seen) == piped
     assert on_a_terminal(f"analyze {slow_run}", NO_COLOR="1") == piped
     assert on_a_terminal(f"--color=never analyze {slow_run}") == piped
+
+
+LOOKS = ("text -v", "markdown", "json")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_way_of_having_no_colour_gives_the_same_bytes(cli, slow_run, monkeypatch, look):
+    options = [slow_run, "--reproducible", "--format", *look.split()]
+    for width in (40, 88, 200):
+        for signs in ([], ["--ascii"]):
+            asked = [*options, f"--width={width}", *signs]
+            never = cli("analyze", *asked, "--color=never").out
+            assert COLOR.sub(b"", cli("analyze", *asked, "--color=always").out.encode()) == (
+                never.encode()
+            )
+            assert cli("--color", "auto", "analyze", *asked).out == never
+            monkeypatch.setenv("FORCE_COLOR", "1")
+            assert (cli("analyze", *asked).out != never) is look.startswith("text")
+            monkeypatch.setenv("NO_COLOR", "1")
+            assert cli("analyze", *asked).out == never
+            monkeypatch.delenv("NO_COLOR")
+            monkeypatch.delenv("FORCE_COLOR")
+            monkeypatch.setenv("COLUMNS", "31")
+            assert cli("analyze", *asked).out == never
+            monkeypatch.delenv("COLUMNS")
+            if look.startswith("text"):
+                assert max(map(len, never.splitlines())) <= width
+
+
+@pytest.mark.parametrize("value", ["", "0"])
+def test_force_colour_that_says_no_forces_nothing(shell, slow_run, value):
+    plain = shell(f"$PYTSCOPE analyze {slow_run}").stdout
+    assert shell(f"$PYTSCOPE analyze {slow_run}", FORCE_COLOR=value).stdout == plain
+    assert on_a_terminal(f"analyze {slow_run}", TERM="dumb", FORCE_COLOR=value) == plain
+    assert on_a_terminal(f"analyze {slow_run}", TERM="dumb", FORCE_COLOR="1") != plain
+
+
+def test_completion_offers_verbs_and_options(shell):
+    done = shell(
+        "COMP_WORDS='pytscope ex' COMP_CWORD=1 $PYTSCOPE", _PYTSCOPE_COMPLETE="bash_complete"
+    )
+    assert done.stdout.split() == [b"plain,explain", b"plain,export"]
+    source = shell("$PYTSCOPE", _PYTSCOPE_COMPLETE="bash_source")
+    assert b"_PYTSCOPE_COMPLETE=bash_complete" in source.stdout

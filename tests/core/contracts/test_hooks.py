@@ -28,6 +28,7 @@ from pytscope import (
 from pytscope.plugins import hookspecs
 from pytscope.plugins.guarded import render
 from pytscope.plugins.hookspecs import HOOKS
+from pytscope.plugins.isolation import Guard
 from pytscope.plugins.loading import collect
 from pytscope.plugins.registry import Registry, build_registry
 from pytscope.runs.opening import open_run
@@ -40,7 +41,7 @@ SPECS = {name: f for name, f in vars(hookspecs).items() if hasattr(f, "pytscope_
 
 
 def registry(plugin: object) -> Registry:
-    made = build_registry([collect(ACME, plugin)])
+    made = build_registry([collect(ACME, plugin, Guard())])
     assert made.problems == ()
     return made
 

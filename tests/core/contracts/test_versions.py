@@ -83,6 +83,7 @@ def test_the_extras_of_core_name_the_siblings() -> None:
         "lightning": {"pytscope-lightning"},
         "huggingface": {"pytscope-hf"},
         "distributed": {"pytscope-rules-distributed"},
+        "parquet": {"pyarrow"},
     }
 
 

@@ -115,3 +115,8 @@ def test_everything_is_strict_json(value):
     text = json.dumps(jsonable(value), allow_nan=False)
     assert json.loads(text) == jsonable(value)
     text.encode("ascii")
+
+
+def test_whole_numbers_that_no_double_holds_are_infinite():
+    assert jsonable([2**1022, 10**5000, -(10**5000)]) == [2**1022, "Infinity", "-Infinity"]
+    assert json.dumps(jsonable({10**5000: 1})) == '{"Infinity": 1}'

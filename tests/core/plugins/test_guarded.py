@@ -17,6 +17,7 @@ from pytscope import (
 )
 from pytscope.model.report import Problem
 from pytscope.plugins.guarded import guarded_source, render
+from pytscope.plugins.isolation import Guard
 from pytscope.testing import make_run
 from tests.core.plugins.made import ACME, registry
 from tests.core.report_samples import report as sample
@@ -32,8 +33,8 @@ def raising(error: BaseException) -> Any:
 
 
 def guarded(detects: Any, opens: Any, *, reraise: bool = False) -> tuple[Source, list[Problem]]:
-    late: list[Problem] = []
-    return guarded_source(Source("s", detects, opens), ACME, late.append, reraise=reraise), late
+    guard = Guard(reraise)
+    return guarded_source(Source("s", detects, opens), ACME, guard), guard.noted
 
 
 def test_a_sound_source_is_as_before() -> None:

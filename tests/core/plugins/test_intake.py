@@ -7,6 +7,7 @@ import pytest
 
 from pytscope import Analyzer, PluginError, Reporter, Rule, Run, Source, rule
 from pytscope.model.report import PluginState
+from pytscope.plugins.isolation import Guard
 from pytscope.plugins.needs import Need
 from pytscope.plugins.registry import build_registry
 from tests.core.plugins.made import ACME, OTHER, OWN, plugin
@@ -173,7 +174,7 @@ def test_hostile_items_are_problems() -> None:
 
 def test_authors_may_have_it_raised() -> None:
     with pytest.raises(PluginError, match=r"rule id A\.B is already registered"):
-        build_registry([plugin(rules=[Rule("A.B", check, "1")] * 2)], raise_errors=True)
+        build_registry([plugin(rules=[Rule("A.B", check, "1")] * 2)], guard=Guard(reraise=True))
 
 
 def test_a_rule_may_be_registered_as_it_was_decorated() -> None:

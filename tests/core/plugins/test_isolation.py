@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sys
 import warnings
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 from pytscope import PluginError
 from pytscope.model.report import PluginInfo, PluginState
-from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
+from pytscope.plugins.isolation import LONGEST_TRACE, Failure, Guard, Origin, Refusal, guard
 from tests.core.plugins.made import ACME, OWN
 
 
@@ -151,3 +152,96 @@ def test_names_in_a_problem_are_escaped() -> None:
         "1\\x00",
         "s",
     )
+
+
+class Panic(BaseException):
+    """What extension modules raise, beside the tree of `Exception`."""
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (Panic("index out of bounds"), "Panic: index out of bounds"),
+        (GeneratorExit(), "GeneratorExit"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (BaseExceptionGroup("two", [Panic(), SystemExit()]), "BaseExceptionGroup: two (2 sub-"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_nothing_but_an_interrupt_passes(error: BaseException, message: str) -> None:
+    assert failed(raising(error)).problem.message.startswith(message)
+
+
+def test_an_interrupt_says_who_was_running() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        guard(ACME, "rule A.B", raising(KeyboardInterrupt()))
+    assert caught.value.__notes__ == ["while plugin acme (acme-pack 1.0) ran: rule A.B"]
+
+
+def test_an_interrupt_in_a_group_passes() -> None:
+    group = BaseExceptionGroup("g", [ExceptionGroup("h", [ValueError()]), KeyboardInterrupt()])
+    with pytest.raises(BaseExceptionGroup):
+        guard(ACME, "load", raising(group))
+
+
+class Impostor(Exception):
+    """One that lies about its class, its text and its traceback."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]  # the point of the test
+        raise Panic
+
+    @property
+    def __cause__(self) -> BaseException:  # type: ignore[override]  # as above
+        raise Panic
+
+    def __str__(self) -> str:
+        raise Panic
+
+
+class Wordy(Exception):
+    def __str__(self) -> str:
+        print("said aside")  # noqa: T201
+        return Words("plain")
+
+
+class Words(str):
+    __slots__ = ()
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        raise Panic
+
+
+def test_an_exception_may_be_as_hostile_as_it_likes(capsys: pytest.CaptureFixture[str]) -> None:
+    problem = failed(raising(Impostor())).problem
+    assert problem.message == "failed with an exception that cannot be shown"
+    assert failed(raising(Wordy())).problem.message == "Wordy: plain"
+    assert capsys.readouterr().out == ""
+
+
+def test_the_traceback_of_a_recursion_is_bounded() -> None:
+    def ping(n: int) -> None:
+        pong(n + 1)
+
+    def pong(n: int) -> None:
+        ping(n + 1)
+
+    trace = failed(lambda: ping(0)).problem.traceback
+    assert len(trace) < LONGEST_TRACE + 100
+    assert "RecursionError" in trace.splitlines()[-1]
+
+
+def test_time_is_kept_by_origin_and_stage() -> None:
+    ticks = iter((0, 5, 10, 12, 20, 21))
+    timed = Guard(clock=lambda: next(ticks))
+    timed(ACME, "rule A.B", int)
+    timed(ACME, "rule A.B", raising(ValueError()))
+    timed(OWN, "rule A.B", int)
+    assert timed.spent_ns == {(ACME, "rule A.B"): 7, (OWN, "rule A.B"): 1}
+
+
+def test_another_guard_has_the_clock_and_no_past() -> None:
+    guard = Guard(clock=lambda: 0)
+    guard.noted.append(ACME.problem("load", "m"))
+    other = guard.another(reraise=True)
+    assert (other.reraise, other.noted, other.clock()) == (True, [], 0)

@@ -135,3 +135,48 @@ def test_effective_values_are_defaults_and_what_is_set() -> None:
     assert effective((SHARE, COUNT), {"share": "0.5"}) == {"share": 0.5, "count": 5}
     with pytest.raises(ValueError, match=r"^share must be >= 0 and <= 1, not 3"):
         effective((SHARE,), {"share": 3})
+
+
+def test_numbers_beyond_64_bits_are_refused() -> None:
+    def check(*, x: int = 2**63) -> None: ...
+
+    assert "the default of threshold 'x' must be a number" in refused(check)
+    with pytest.raises(ValueError, match="must be"):
+        COUNT.convert(2**63)
+
+    def beyond(*, x: Annotated[int, Bounds(le=10**400)] = 1) -> None: ...
+
+    with pytest.raises(OverflowError):
+        read_thresholds(beyond)
+
+
+class Odd(float):
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        raise RuntimeError("format")
+
+
+def test_limits_become_plain_numbers() -> None:
+    def check(*, x: Annotated[float, Bounds(ge=Odd(0.5))] = 1.0) -> None: ...
+
+    (threshold,) = read_thresholds(check)
+    assert str(threshold) == "x: float, >= 0.5 (default 1.0)"
+
+
+class Uncomparable:
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    def __hash__(self) -> int:
+        raise RuntimeError("hash")
+
+
+def test_a_default_that_cannot_be_compared_is_refused() -> None:
+    def check(*, x=Uncomparable()) -> None: ...  # type: ignore[no-untyped-def]  # noqa: B008
+
+    assert refused(check) == "threshold 'x' must be bool, int, float or str"
+
+    def annotated(*, x: float = Uncomparable()) -> None: ...  # type: ignore[assignment]
+
+    assert "must be of type float" in refused(annotated)

@@ -34,7 +34,7 @@ def loop(prof: Profiler, step: Any = 0, steps: int = 20) -> None:
 
 @pytest.mark.parametrize(
     ("step", "first"),
-    [(7, 7), (7.0, 7), (True, 1), (np.int64(9), 9), (None, 0), (10**17, 10**17)],
+    [(7, 7), (7.0, 7), (True, 1), (np.int64(9), 9), (None, 0), (10**15, 10**15)],
 )
 def test_first_steps(tmp_path: Path, step: Any, first: int) -> None:
     loop(Profiler(tmp_path), step)

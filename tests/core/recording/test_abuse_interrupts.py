@@ -141,17 +141,16 @@ def test_events_given_up_keep_the_open_blocks() -> None:
 def test_steps_that_cannot_be_packed_are_given_up_and_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    packing = Drain._mixed  # stands for any fault of the recorder's own
+    packing = Drain._write  # stands for any fault of the recorder's own
     calls = []
 
-    def faulty(drain: Drain, keys: list[Any], values: list[Any]) -> None:
-        calls.append(keys)
+    def faulty(drain: Drain, batch: list[Any]) -> None:
+        calls.append(batch)
         if len(calls) == 2:
             raise ArithmeticError
-        packing(drain, keys, values)
+        packing(drain, batch)
 
-    monkeypatch.setattr(Drain, "_uniform", lambda *_: False)
-    monkeypatch.setattr(Drain, "_mixed", faulty)
+    monkeypatch.setattr(Drain, "_write", faulty)
     with Profiler(tmp_path, inline=True, flush_every=1) as prof, prof.phase("epoch"):
         for _ in range(40):
             with prof.step():
@@ -165,7 +164,7 @@ def test_steps_that_cannot_be_packed_are_given_up_and_said(
     assert set(timeline.phases) == {"forward", "epoch"}
 
 
-def interrupted(_: object = None) -> Any:
+def interrupted(*_: object) -> Any:
     raise KeyboardInterrupt
 
 
@@ -197,7 +196,7 @@ from pytscope.recording.writer import Writer
 prof = Profiler(sys.argv[1]).start()
 for _ in range(50):
     with prof.step(): prof.mark("forward")
-stop, Writer.stop = Writer.stop, lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+stop, Writer.stop = Writer.stop, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
 try: prof.finish()
 except KeyboardInterrupt: Writer.stop = stop
 """

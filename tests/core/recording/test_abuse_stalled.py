@@ -12,7 +12,7 @@ from pytscope.recording import writer
 from pytscope.recording.files import RunFile
 from pytscope.recording.profiler import Profiler
 
-from .truth import only
+from .truth import only, said
 
 LIMIT = 4_000
 STALLED = threading.Event()
@@ -127,14 +127,18 @@ def test_spans_of_other_threads_are_bounded_and_counted(
     assert limit["lost"] >= 400
 
 
-def test_a_disk_that_never_answers_again(tmp_path: Path, answers: threading.Event) -> None:
+def test_a_disk_that_answers_after_the_end(tmp_path: Path, answers: threading.Event) -> None:
     prof = Profiler(tmp_path).start()
     steps(prof, 10)
     stall(prof, answers)
-    steps(prof, 2_000)
+    steps(prof, 200)
     prof.finish()
     answers.set()
     prof._writer._thread.join()  # type: ignore[union-attr]  # it was started
     timeline = only(tmp_path)
-    assert not timeline.attempts[0].finished
-    assert timeline.step.tolist() == list(range(len(timeline)))
+    assert timeline.attempts[0].finished
+    assert timeline.step.tolist() == list(range(220))
+    assert any("did not answer" in message for message in said(timeline))
+    with Profiler(tmp_path) as prof:  # the file is free again
+        steps(prof, 1)
+    assert [file.name for file in tmp_path.iterdir()] == ["rank00000.pts"]

@@ -51,3 +51,33 @@ def test_counts_that_outgrow_an_integer_are_left_out(tmp_path: Path) -> None:
 
 def test_writer_and_reader_count_the_same_names() -> None:
     assert keys.COUNTS == records.COUNTS
+
+
+class OnDevice:
+    """A scalar on an accelerator, which is read when its step is packed."""
+
+    device = type("Device", (), {"type": "cuda"})()
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def numel(self) -> int:
+        return 1
+
+    def detach(self) -> OnDevice:
+        return self
+
+    clone = detach
+
+    def item(self) -> object:
+        return self.value
+
+
+def test_device_scalars_of_any_kind_are_read_or_left_out(tmp_path: Path) -> None:
+    with Profiler(tmp_path, inline=True) as prof:
+        for value in (1.5, 2, True, 1j, None, 2.5):
+            with prof.step():
+                prof.mark("forward")
+                prof.log(loss=OnDevice(value))
+    logged = [{"loss": 1.5}, {"loss": 2}, {"loss": 1}, {}, {}, {"loss": 2.5}]
+    assert scalars(tmp_path) == logged

@@ -1,14 +1,31 @@
 """Damaged files: nothing raises, nothing is silently wrong, what is lost is counted."""
 
+import itertools
+import json
+import os
+
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytscope.model.errors import RunUnreadable
+from pytscope.model.records import Flag
 from pytscope.runs.run import Run
-from tests.core.runs.pts_bytes import EPOCH_NS, attempt, mixed_steps, record, run_record
-from tests.core.runs.reading import assert_step, attempt_wall_ns, read
+from tests.core.runs.diagnosing import diagnose
+from tests.core.runs.pts_bytes import (
+    EPOCH_NS,
+    Step,
+    attempt,
+    mixed_steps,
+    plain_steps,
+    record,
+    run_record,
+)
+from tests.core.runs.reading import assert_same, assert_step, attempt_wall_ns, read, write
 
+MORE = int(os.environ.get("PYTSCOPE_FUZZ", "1"))
+bits = st.integers(1, 255)
 STEPS = mixed_steps(12)
 RECORDS = attempt(STEPS, block=3)
 WHOLE = b"".join(RECORDS)
@@ -43,21 +60,86 @@ def survives(folder, damaged: bytes) -> Run | None:
     return run
 
 
-def test_cut_at_every_offset(tmp_path):
-    ends = [len(b"".join(RECORDS[: i + 1])) for i in range(len(RECORDS))]
-    for cut in range(1, len(WHOLE)):
-        run = survives(tmp_path, WHOLE[:cut])
-        whole = sum(end <= cut for end in ends)
-        if not whole:
-            assert run is None
+def wide_steps(n: int) -> list[Step]:
+    """Steps of one shape whose durations and values need 64 bits."""
+    return [
+        Step((("data", 2**33 + i), ("forward", 2**40)), {"loss": i + 0.1, "tokens": 2**40 + i})
+        for i in range(n)
+    ]
+
+
+SHAPES = {
+    "one pattern": attempt(plain_steps(12), block=4),
+    "several patterns": attempt(mixed_steps(12), block=4),
+    "64 bits": attempt(wide_steps(9), block=3),
+    "one step a block": attempt(mixed_steps(5), block=1),
+    "names beyond ASCII": attempt([Step((("мой этап", 5), ('quo"te', 6)))] * 4, block=2),
+}
+WRITTEN = {
+    "one pattern": plain_steps(12),
+    "several patterns": mixed_steps(12),
+    "64 bits": wide_steps(9),
+    "one step a block": mixed_steps(5),
+    "names beyond ASCII": [Step((("мой этап", 5), ('quo"te', 6)))] * 4,
+}
+
+
+def block_steps(line: bytes) -> int:
+    header = json.loads(line.partition(b"\n")[0])
+    return header["n"] if header["b"] == "steps" else 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cut_at_every_offset(tmp_path, shape):
+    records = SHAPES[shape]
+    whole = b"".join(records)
+    ends = list(itertools.accumulate(map(len, records)))
+    steps = [0, *itertools.accumulate(map(block_steps, records))]
+    for cut in range(1, len(whole)):
+        intact = sum(end <= cut for end in ends)
+        if not intact:
+            with pytest.raises(RunUnreadable):
+                read(tmp_path, whole[:cut])
             continue
-        assert run is not None
-        blocks = min(max(0, whole - 3), 4)
-        assert len(run.timelines[0]) == 3 * blocks
-        first = run.timelines[0].attempts[0]
+        run = read(tmp_path, whole[:cut])
+        timeline = run.timelines[0]
+        first = timeline.attempts[0]
+        assert len(timeline) == steps[intact]
         assert not first.finished
-        assert first.damaged_bytes == cut - ends[whole - 1]
+        assert first.damaged_bytes == cut - ends[intact - 1]
         assert (first.lost_ns, first.lost_steps) == (0, 0)
+        assert bool(run.notes) == bool(first.damaged_bytes)
+        if cut == ends[intact - 1] + 1:
+            assert_same(timeline, WRITTEN[shape][: steps[intact]])
+
+
+@pytest.mark.parametrize("cut", range(-len(RECORDS[-2]) - len(RECORDS[-1]) - 40, 0, 37))
+def test_a_report_of_a_cut_file_says_so(tmp_path, cut):
+    run, report = diagnose(write(tmp_path, WHOLE[:cut]))
+    coverage = report.analyses["coverage"]
+    assert not coverage.finished
+    assert coverage.damaged_bytes == run.timelines[0].attempts[0].damaged_bytes
+
+
+def test_what_is_lost_in_the_middle_has_a_line_of_its_own(tmp_path):
+    steps = plain_steps(60)
+    records = attempt(steps, block=10, warmup=0)
+    records[5] = records[5][:-100] + b"\0" * 100
+    run, report = diagnose(write(tmp_path, records))
+    budget = report.analyses["budget"]
+    gone = sum(step.wall_ns for step in steps[20:30])
+    assert budget.ns("lost") == gone
+    assert budget.wall_ns == 1000 + sum(step.wall_ns for step in steps) + 500
+    assert run.timelines[0].attempts[0].lost_steps == 10
+    found = {f.finding.rule: f.finding for f in report.folded}
+    assert found["COVERAGE.RECORDS_LOST"].cost_s is None or gone
+    assert_steps_as_written(run, steps)
+
+
+def assert_steps_as_written(run: Run, steps: list[Step]) -> None:
+    for got in run.timelines[0].records():
+        wrote = steps[got.step]
+        assert_step(got, attrs.evolve(wrote, flags=wrote.flags | int(got.flags & Flag.REDONE)))
 
 
 @pytest.mark.parametrize("resumed_at", [0, 8])
@@ -80,19 +162,64 @@ def test_a_restart_after_a_cut_at_every_offset(tmp_path, resumed_at):
                 assert_step(got, STEPS[got.step])
 
 
-@given(bit=st.integers(0, 8 * len(WHOLE) - 1))
-@settings(max_examples=400, deadline=None)
-def test_a_flipped_bit(tmp_path_factory, bit):
+def test_every_byte_with_a_bit_flipped(tmp_path):
+    for bit in range(0, 8 * len(WHOLE), 23 if MORE == 1 else 1):
+        damaged = bytearray(WHOLE)
+        damaged[bit // 8] ^= 1 << bit % 8
+        run = survives(tmp_path, bytes(damaged))
+        assert run is not None
+        assert len(run.timelines[0]) >= len(STEPS) - 6
+        assert run.timelines[0].attempts[0].damaged_bytes > 0
+
+
+@given(places=st.lists(st.integers(0, len(WHOLE) - 1), min_size=2, max_size=40), mask=bits)
+@settings(max_examples=200 * MORE, deadline=None)
+def test_several_bytes_changed(tmp_path_factory, places, mask):
     damaged = bytearray(WHOLE)
-    damaged[bit // 8] ^= 1 << bit % 8
-    run = survives(tmp_path_factory.getbasetemp() / "flipped", bytes(damaged))
-    assert run is not None
-    assert len(run.timelines[0]) >= len(STEPS) - 6
-    assert run.timelines[0].attempts[0].damaged_bytes > 0
+    for place in places:
+        damaged[place] ^= mask
+    survives(tmp_path_factory.getbasetemp() / "changed", bytes(damaged))
+
+
+KEYS = (b'"n":', b'"len":', b'"step":', b'"t0":', b'"t":', b'"wall_ns":', b'"crc":')
+
+
+def digits() -> list[tuple[int, int]]:
+    """Record, and place of a number in its header."""
+    headers = enumerate(line.partition(b"\n")[0] for line in RECORDS)
+    places = [(i, line.rfind(key), len(key)) for i, line in headers for key in KEYS]
+    return [(i, at + size) for i, at, size in places if at >= 0]
+
+
+@pytest.mark.parametrize("put", [b"9", b"0", b"-", b"99999999", b"1e9", b" ", b"999999999999999"])
+def test_digits_of_a_header_changed_above_a_checksum_that_stays(tmp_path, put):
+    for number, at in digits():
+        line = RECORDS[number]
+        damaged = line[:at] + put + line[at + 1 :]
+        if damaged == line:
+            continue
+        run = survives(tmp_path, b"".join([*RECORDS[:number], damaged, *RECORDS[number + 1 :]]))
+        assert run is not None
+        assert run.timelines[0].attempts[0].damaged_bytes == len(damaged)
+
+
+@pytest.mark.parametrize("size", [1, 100, 4096, 5000])
+def test_zeroed_pages(tmp_path, size):
+    steps = mixed_steps(300)
+    records = attempt(steps, block=20)
+    whole = b"".join(records)
+    assert len(whole) > 3 * 4096
+    for at in range(0, len(whole) - size, 4096 if size == 4096 else 1999):
+        damaged = whole[:at] + b"\0" * size + whole[at + size :]
+        run = read(tmp_path, damaged)
+        assert_steps_as_written(run, steps)
+        first = run.timelines[0].attempts[0]
+        assert len(run.timelines[0]) + first.lost_steps == len(steps) or not first.finished
+        assert first.damaged_bytes or damaged == whole
 
 
 @given(at=st.integers(0, len(WHOLE) - 1), size=st.integers(1, 400), fill=st.sampled_from(b"\0\n{9"))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150 * MORE, deadline=None)
 def test_a_hole(tmp_path_factory, at, size, fill):
     size = min(size, len(WHOLE) - at)
     damaged = WHOLE[:at] + bytes([fill]) * size + WHOLE[at + size :]
@@ -100,31 +227,42 @@ def test_a_hole(tmp_path_factory, at, size, fill):
 
 
 @given(at=st.integers(0, len(WHOLE)), size=st.integers(1, 400))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150 * MORE, deadline=None)
 def test_bytes_that_are_missing_in_the_middle(tmp_path_factory, at, size):
     survives(tmp_path_factory.getbasetemp() / "short", WHOLE[:at] + WHOLE[at + size :])
 
 
 @given(noise=st.binary(max_size=200), at=st.integers(0, len(WHOLE)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150 * MORE, deadline=None)
 def test_bytes_that_came_in_between(tmp_path_factory, noise, at):
     survives(tmp_path_factory.getbasetemp() / "long", WHOLE[:at] + noise + WHOLE[at:])
 
 
 @given(data=st.one_of(st.binary(max_size=300), st.binary(max_size=300).map(b'{"b":'.__add__)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150 * MORE, deadline=None)
 def test_bytes_that_are_no_recording(tmp_path_factory, data):
     with pytest.raises(RunUnreadable):
         read(tmp_path_factory.getbasetemp() / "foreign", data)
 
 
 def test_a_lost_first_line_costs_what_it_said_and_no_step(tmp_path):
-    run = read(tmp_path / "lost", b"x" + WHOLE)
+    run = read(tmp_path / "lost", b"x" + WHOLE[1:])
     timeline = run.timelines[0]
     assert (run.name, timeline.rank, run.config) == ("lost", 0, {})
     assert len(timeline) == len(STEPS)
     assert timeline.attempts[0].start_epoch_ns == EPOCH_NS
     assert attempt_wall_ns(timeline, timeline.attempts[0]) == WALL_NS
+
+
+@pytest.mark.parametrize(
+    "junk", [b"x", b"\0" * 100, b'{"b":', b'{"b":"', b'{"b":"steps",', b"\n\n"]
+)
+def test_bytes_before_a_record_do_not_cost_the_record(tmp_path, junk):
+    for i in range(len(RECORDS)):
+        data = b"".join([*RECORDS[:i], junk, *RECORDS[i:]])
+        timeline = read(tmp_path, data).timelines[0]
+        assert_same(timeline, STEPS)
+        assert timeline.attempts[0].damaged_bytes == len(junk)
 
 
 @pytest.mark.parametrize("step", [0, 6, 12])

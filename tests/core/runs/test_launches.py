@@ -91,3 +91,41 @@ def test_a_job_started_twice_by_hand_is_two_launches():
 def test_the_last_chain(steps, chain):
     found = [Launch({0: start(0, k, 100 * k, step)}) for k, step in enumerate(steps)]
     assert list(last_chain(found)) == chain
+
+
+@pytest.mark.parametrize(
+    ("steps", "restarts", "chain"),
+    [
+        ([0, 10, 10], [0, 1, 2], [0, 1, 2]),
+        ([0, 10, 5, 8], [0, 1, 2, 3], [0, 1, 2, 3]),
+        ([0, 10, 0], [0, 1, 2], [2]),
+        ([0, 10, 10], [0, 1, 1], [2]),
+        ([0, 10, 10], [0, 1, 0], [2]),
+        ([0, 0, 10, 10], [0, 1, 2, 3], [1, 2, 3]),
+        ([5, 10, 10, 5], [0, 1, 2, 3], [3]),
+    ],
+)
+def test_a_job_that_its_launcher_restarted_resumes_again_from_one_checkpoint(
+    steps, restarts, chain
+):
+    found = [
+        Launch({0: start(0, k, 100 * k, step, launcher=("j", restart))})
+        for k, (step, restart) in enumerate(zip(steps, restarts, strict=True))
+    ]
+    assert list(last_chain(found)) == chain
+
+
+def test_another_job_is_no_restart():
+    found = [
+        Launch({0: start(0, k, 100 * k, step, launcher=(job, k))})
+        for k, (step, job) in enumerate([(0, "a"), (10, "a"), (10, "b")])
+    ]
+    assert list(last_chain(found)) == [2]
+
+
+def test_ranks_that_disagree_about_the_restart_do_not_decide():
+    both = [
+        Launch({r: start(r, k, 100 * k, step, launcher=("j", k + r)) for r in range(2)})
+        for k, step in enumerate([0, 10, 10])
+    ]
+    assert list(last_chain(both)) == [2]

@@ -55,7 +55,7 @@ def test_what_a_source_raises_passes(run):
 def test_a_missing_path_names_its_sibling(run):
     with pytest.raises(RunNotFound, match=r"there is nothing at .*nigth-1") as e:
         open_run(run.parent / "nigth-1", SOURCES)
-    assert e.value.hint == f"Did you mean {run}?"
+    assert e.value.hint == f"Did you mean {run} (just now, 5 steps)?"
     assert e.value.exit_code == 3
 
 
@@ -96,9 +96,28 @@ def test_a_folder_of_runs_lists_them(run):
         open_run(run.parent, SOURCES)
 
 
-def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(RunUnreadable, match=r"without a run \(sources: pytscope, toy\)"):
-        open_run(tmp_path, SOURCES)
+def test_a_folder_without_a_run(run, tmp_path):
+    bare = run.parent / "bare"
+    bare.mkdir()
+    with pytest.raises(RunUnreadable, match=r"is an empty folder \(sources: pytscope, toy\)"):
+        open_run(bare, SOURCES)
+    (bare / "notes.txt").write_text("")
+    with pytest.raises(RunUnreadable, match=r"without a run \(sources: pytscope, toy\)") as e:
+        open_run(bare, SOURCES)
+    assert e.value.hint.endswith("Runs beside it: night-1.")
+
+
+def test_a_file_inside_a_run_names_the_run(run):
+    (run / "notes.txt").write_text("")
+    with pytest.raises(RunUnreadable) as e:
+        open_run(run / "notes.txt", SOURCES)
+    assert e.value.hint == f"It lies in a run; give that: {run}"
+
+
+def test_a_missing_path_with_runs_beside_it_names_them(run):
+    with pytest.raises(RunNotFound) as e:
+        open_run(run.parent / "zzz", SOURCES)
+    assert e.value.hint == f"Runs in {run.parent}: night-1."
 
 
 def test_a_file_that_is_no_run(tmp_path):

@@ -138,7 +138,8 @@ def test_records_columns_and_keys_of_a_later_version_are_passed_over(tmp_path):
     records[-2] = steps_record(2, 1000 + sum(s.wall_ns for s in steps[:2]), steps[2:], zip=False)
     run = read(tmp_path, records)
     assert_same(run.timelines[0], steps)
-    assert run.notes == ()
+    assert [note.kind for note in run.notes] == ["unknown_record"]
+    assert "'gpu', 'samples'" in run.notes[0].message
 
 
 @pytest.mark.parametrize("place", ["between", "after", "in the column"])
@@ -157,7 +158,7 @@ def test_a_block_with_more_in_its_header_is_still_read(tmp_path, place):
     timeline = run.timelines[0]
     assert timeline.wall_ns.tolist() == [7]
     assert timeline.micro_batches.tolist() == [3]
-    assert run.notes == ()
+    assert [note.kind for note in run.notes] == ["unknown_column"]
 
 
 def test_flags_decided_on_read_are_not_taken_from_the_file(tmp_path):
@@ -178,7 +179,54 @@ def test_a_run_line_without_steps_is_a_run_of_no_steps(tmp_path):
     assert not run.timelines[0].attempts[0].finished
 
 
-def test_a_large_file_is_mapped_and_reads_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("pytscope.runs.pts.MAPPED_FROM_BYTES", 1)
+@pytest.mark.parametrize("piece", [1, 7, 100, 1000])
+def test_a_file_read_in_pieces_of_any_size_reads_the_same(tmp_path, monkeypatch, piece):
+    monkeypatch.setattr("pytscope.runs.scan.PIECE_BYTES", piece)
     steps = mixed_steps(20)
-    assert_same(read(tmp_path, attempt(steps)).timelines[0], steps)
+    records = attempt(steps)
+    run = read(tmp_path, [*records[:4], b"x" * 50, b'\n{"b":\n', *records[4:]])
+    assert_same(run.timelines[0], steps)
+    assert run.timelines[0].attempts[0].damaged_bytes == 57
+
+
+def test_spans_of_other_threads_are_read_as_written(tmp_path):
+    records = attempt(plain_steps(4))
+    rows = [["writer", "checkpoint", 5, 9], ["Thread-1", "data", 7, 2**40]]
+    records.insert(3, record({"b": "spans", "rows": rows}))
+    records.insert(5, record({"b": "spans", "rows": [["writer", "log", 10, 11]]}))
+    run = read(tmp_path, records)
+    spans = run.spans()
+    assert [(s.thread, s.phase, s.start_ns, s.end_ns) for s in spans] == [
+        ("writer", "checkpoint", 5, 9),
+        ("Thread-1", "data", 7, 2**40),
+        ("writer", "log", 10, 11),
+    ]
+    assert {span.attempt for span in spans} == {0}
+    assert run.spans(0) == spans
+    with pytest.raises(KeyError):
+        run.spans(5)
+
+
+def test_spans_of_wrong_types_are_damage(tmp_path):
+    line = record({"b": "spans", "rows": [["writer", "log", "then", 11]]})
+    run = read(tmp_path, [*attempt(plain_steps(4)), line])
+    assert run.spans() == ()
+    assert run.timelines[0].attempts[0].damaged_bytes == len(line)
+
+
+def test_a_fetch_between_two_stretches_of_another_phase_is_found(tmp_path):
+    steps = [
+        Step((("data", 5), ("eval", 7), ("data", 3), ("eval", 4), ("other", 1))),
+        Step((("data", 5), ("eval", 7), ("data", 3), ("other", 1))),
+        Step((("eval", 7), ("data", 3), ("data", 2), ("gc", 0), ("eval", 4), ("data", 9))),
+        Step((("eval", 7), ("gc", 1), ("data", 3), ("eval", 4), ("data", 2), ("eval", 1))),
+        Step((("eval", 7), ("data", 3), ("eval", 0), ("data", 4), ("eval", 2))),
+        Step((("eval", 7), ("data", 3), ("eval", 0), ("gc", 4))),
+    ]
+    timeline = read(tmp_path, attempt(steps, block=2)).timelines[0]
+    rows, sums = timeline.enclosed_ns("data", "eval")
+    assert dict(zip(rows.tolist(), sums.tolist(), strict=True)) == {0: 3, 2: 5, 3: 2, 4: 7}
+    kept = timeline.select(timeline.step > 1, timeline.attempts)
+    rows, sums = kept.enclosed_ns("data", "eval")
+    assert dict(zip(rows.tolist(), sums.tolist(), strict=True)) == {0: 5, 1: 2, 2: 7}
+    assert [len(found) for found in timeline.enclosed_ns("comm", "eval")] == [0, 0]

@@ -13,6 +13,10 @@ from __future__ import annotations
 from pytscope.analyses.budget import Budget, BudgetLine, BudgetPart, Impossible, RankBudget
 from pytscope.analyses.column import Column
 from pytscope.analyses.coverage import Coverage, RankCoverage, Seen, Stop
+from pytscope.analyses.growth import Growth
+from pytscope.analyses.interruptions import Interruption, Interruptions, NewSizes
+from pytscope.analyses.memory import Memory, MemoryColumn, RankMemory
+from pytscope.analyses.throughput import Throughput
 from pytscope.analyses.timing import PhaseTiming, Timing
 
 __all__ = [
@@ -21,11 +25,19 @@ __all__ = [
     "BudgetPart",
     "Column",
     "Coverage",
+    "Growth",
     "Impossible",
+    "Interruption",
+    "Interruptions",
+    "Memory",
+    "MemoryColumn",
+    "NewSizes",
     "PhaseTiming",
     "RankBudget",
     "RankCoverage",
+    "RankMemory",
     "Seen",
     "Stop",
+    "Throughput",
     "Timing",
 ]

@@ -30,6 +30,7 @@ LINES = (
     "other",
     "startup",
     "warmup",
+    "profiled",
     "redone",
     "lost",
     "shutdown",
@@ -156,7 +157,8 @@ class Budget:
         steps_wall_ns: Their summed wall.
         step_ranges: Those steps.
         downtime_ns: Time between attempts, beside the wall.
-        has_timeline: Whether the wall was measured; if not, it is the sum of
+        has_timeline: Whether the wall of every step was measured.
+        has_wall: Whether the wall was measured; if not, `wall_ns` is the sum of
             the recorded durations.
         impossible: Contradictions; the lines are as computed, never clamped.
         parts: What other analyzers moved between lines, and why.
@@ -177,8 +179,14 @@ class Budget:
     step_ranges: tuple[StepRange, ...] = ()
     downtime_ns: int = 0
     has_timeline: bool = True
+    has_wall: bool = True
     impossible: tuple[Impossible, ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def measured(self) -> str:
+        """What `wall_ns` is: `wall`, or `recorded time` when no wall was measured."""
+        return "wall" if self.has_wall else "recorded time"
 
     def ns(self, name: str) -> int:
         """Nanoseconds of a line of the shown rank; 0 for an absent one."""
@@ -221,7 +229,7 @@ class Budget:
         )
 
     def _headline(self) -> str:
-        wall = f"{duration(self.wall_ns)} wall"
+        wall = f"{duration(self.wall_ns)} {self.measured}"
         if self.mfu is None:
             return f"{wall} · {percent(self.recoverable_share)} recoverable · MFU not measured"
         useful = f"useful compute {percent(self.share('useful_compute'))} of {wall}"
@@ -259,8 +267,11 @@ class Budget:
             moved = f"{duration(part['ns'])} of {part['take_from']} counted as {part['give_to']}"
             yield f"{moved}: {part['why']}"
         if self.rank_count > 1:
-            yield f"rank {self.shown_rank} of {self.rank_count} shown, the one of median wall"
-        if not self.has_timeline:
+            which = f"rank {self.shown_rank} of {self.rank_count} shown"
+            yield f"{which}, the one of median {self.measured}"
+        if not self.has_wall:
             yield "recorded time, not wall: the source knows only durations"
+        elif not self.has_timeline:
+            yield "the wall is the whole run's; what no step recorded of it is `other`"
         if self.downtime_ns:
             yield f"{duration(self.downtime_ns)} between attempts, beside this wall"

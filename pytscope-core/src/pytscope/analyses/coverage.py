@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import attrs
 
-from pytscope.analyses.units import count, duration, listed, percent, ranks_named
+from pytscope.analyses.units import count, duration, percent, ranks_named
+from pytscope.model.findings import StepRange
+from pytscope.model.jsonable import SHORTENED
 from pytscope.model.panels import Panel, Row, Status, Table, Text
+from pytscope.model.wording import listed
 from pytscope.runs.run import ReadNote
 
 FEW_STEPS = 20
 """Rated steps below which verdicts on timing are weak."""
 MOST_RANK_ROWS = 16
 """Ranks that the panel lists one by one."""
+MOST_RANKS_IN_JSON = 64
+"""Ranks that JSON lists one by one."""
 MOST_LINES = 8
 """Warnings, notes and exceptions that the panel prints, of each."""
 
@@ -71,6 +77,29 @@ class Stop:
         return f"{after}, in step {self.open_step}, {where}"
 
 
+@attrs.frozen
+class ClockFault:
+    """Times of one rank that contradict each other.
+
+    Attributes:
+        kind: `back` when durations below zero were measured, `overlap` when an
+            attempt starts before the one before it ended, `unset` when the time
+            of day is of a clock that nobody set, `jump` when reading met a jump
+            of the time of day.
+        rank: The rank, or None when reading did not say which.
+        message: What was met, as a sentence.
+        ns: Measured time that is below zero, as a positive number; 0 for
+            faults of the time of day.
+        steps: Steps concerned, where they are known.
+    """
+
+    kind: str
+    rank: int | None
+    message: str
+    ns: int = 0
+    steps: tuple[StepRange, ...] = ()
+
+
 @attrs.frozen(kw_only=True)
 class RankCoverage:
     """One rank's records.
@@ -81,6 +110,13 @@ class RankCoverage:
         rated_steps: Those that count in rates.
         warmup_steps: Those left out as warm-up.
         redone_steps: Steps that a later attempt did again.
+        first_step: Number of the first completed step, or None without one.
+        last_step: Number of the last one, or None.
+        lacking_steps: Steps that another rank has and this one has not, beyond
+            those whose records are lost.
+        redone_ns: Wall of the steps done again.
+        restart_ns: Startup of the attempts after the first one analysed.
+        downtime_ns: Time between its attempts, beside its wall.
         attempts: Attempts analysed.
         finished: Whether the last attempt wrote its end.
         exited: Whether it did not because the process left by itself, without
@@ -100,6 +136,12 @@ class RankCoverage:
     rated_steps: int
     warmup_steps: int
     redone_steps: int
+    first_step: int | None = None
+    last_step: int | None = None
+    lacking_steps: int = 0
+    redone_ns: int = 0
+    restart_ns: int = 0
+    downtime_ns: int = 0
     attempts: tuple[int, ...]
     finished: bool
     exited: bool = False
@@ -111,6 +153,27 @@ class RankCoverage:
     dropped_steps: int
     damaged_bytes: int
     overhead_ns: int | None
+
+
+T = TypeVar("T")
+
+
+def _three(values: Iterable[T], by: Callable[[T], tuple[int, ...]]) -> list[T]:
+    """The least, the median and the greatest."""
+    ordered = sorted(values, key=by)
+    return [ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]]
+
+
+def _few_ranks(ranks: tuple[RankCoverage, ...]) -> tuple[RankCoverage, ...]:
+    if len(ranks) <= MOST_RANKS_IN_JSON:
+        return ranks
+    return tuple(_three(ranks, lambda rank: (rank.wall_ns, rank.rank)))
+
+
+def _few_steps(steps: Mapping[int, int]) -> Mapping[int, int]:
+    if len(steps) <= MOST_RANKS_IN_JSON:
+        return steps
+    return dict(_three(steps.items(), lambda item: (item[1], item[0])))
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -125,13 +188,17 @@ class Coverage:
         redone_steps: Steps that a later attempt did again.
         ranks_expected: World size, or None when not recorded.
         ranks_present: Ranks that left records.
-        ranks_missing: Ranks that left none.
+        ranks_missing: Ranks that left none, of the world size, of the numbers
+            below the highest one present and of the files that gave nothing.
         ranks_empty: Ranks present without a completed step.
         recorded: `zero` when only rank 0 was to record, `all`, or None when
             that was not recorded.
         common_steps: Steps that every rank present has.
-        steps_by_rank: Completed steps by rank.
-        ranks: Every rank's records.
+        all_steps: Steps that any rank has.
+        steps_by_rank: Completed steps by rank; of more than 64 ranks, JSON holds
+            those with the fewest, the median and the most.
+        ranks: Every rank's records; of more than 64, JSON holds those of the
+            least, the median and the greatest wall.
         attempts: Attempts analysed.
         other_attempts: Attempts of the directory outside the analysed ones.
         window: Steps asked for, or None for all.
@@ -147,6 +214,11 @@ class Coverage:
         exceptions: Exceptions that passed through the recorders.
         warnings: What the recorders warned of.
         notes: What reading met.
+        clock_faults: Times that contradict each other.
+        scalars: Names of the values the shown rank logged.
+        skipped_steps: Its steps whose update was skipped.
+        has_wall: Whether the ranks' wall was measured; if not, it is the sum of
+            the recorded durations.
     """
 
     shown_rank: int
@@ -160,8 +232,8 @@ class Coverage:
     ranks_empty: tuple[int, ...]
     recorded: str | None
     common_steps: int
-    steps_by_rank: Mapping[int, int]
-    ranks: tuple[RankCoverage, ...]
+    steps_by_rank: Mapping[int, int] = attrs.field(metadata={SHORTENED: _few_steps})
+    ranks: tuple[RankCoverage, ...] = attrs.field(metadata={SHORTENED: _few_ranks})
     attempts: tuple[int, ...]
     other_attempts: tuple[int, ...]
     window: tuple[int | None, int | None] | None
@@ -177,6 +249,11 @@ class Coverage:
     exceptions: tuple[Seen, ...]
     warnings: tuple[str, ...]
     notes: tuple[ReadNote, ...]
+    all_steps: int = 0
+    clock_faults: tuple[ClockFault, ...] = ()
+    scalars: tuple[str, ...] = ()
+    skipped_steps: int = 0
+    has_wall: bool = True
 
     @property
     def by_choice(self) -> bool:
@@ -189,6 +266,19 @@ class Coverage:
         if self.live:
             return ()
         return tuple(r for r in self.ranks if not r.finished or r.ended_by is not None)
+
+    @property
+    def short(self) -> tuple[RankCoverage, ...]:
+        """Ranks with steps that lack some of those that other ranks have."""
+        if self.live:
+            return ()
+        return tuple(rank for rank in self.ranks if rank.steps and rank.lacking_steps)
+
+    @property
+    def world(self) -> int:
+        """Ranks of the job: the recorded number, or what the ranks known of imply."""
+        known = (*self.ranks_present, *self.ranks_missing)
+        return max(self.ranks_expected or 0, max(known, default=-1) + 1)
 
     @property
     def exited(self) -> bool:
@@ -224,14 +314,16 @@ class Coverage:
         cut_short = self.stopped and not self.exited
         if missing or cut_short or self.lost_steps or not self.rated_steps:
             return Status.BAD
-        minor = self.exited or self.damaged_bytes or self.lost_ns or self.notes or self.warnings
+        short = self.short and not self.live
+        lost = self.exited or self.damaged_bytes or self.lost_ns
+        minor = any((lost, short, self.notes, self.warnings, self.clock_faults))
         return Status.WATCH if minor or self.rated_steps < FEW_STEPS else Status.OK
 
     def _rows(self) -> Iterator[Row]:
         for line in (*self._missing(), *self._scope(), *self._met()):
             yield Text(line)
         if 1 < len(self.ranks) <= MOST_RANK_ROWS:
-            header = ("rank", "steps", "wall", "lost", "end")
+            header = ("rank", "steps", "wall" if self.has_wall else "recorded", "lost", "end")
             yield Table(header, tuple(map(_row, self.ranks)), right=(0, 1, 2, 3))
 
     def _missing(self) -> Iterator[str]:
@@ -285,7 +377,7 @@ class Coverage:
 
 
 def _attempts(numbers: tuple[int, ...]) -> str:
-    return ("attempt " if len(numbers) == 1 else "attempts ") + listed([str(n) for n in numbers])
+    return ("attempt " if len(numbers) == 1 else "attempts ") + listed(map(str, numbers), most=8)
 
 
 def _row(rank: RankCoverage) -> tuple[str, ...]:

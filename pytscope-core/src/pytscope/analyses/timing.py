@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from pytscope.analyses.column import Column
+from pytscope.analyses.throughput import Throughput
 from pytscope.analyses.units import count, duration, percent, rate
 from pytscope.model.findings import StepRange
 from pytscope.model.panels import Meter, Panel, Row, Spark, Status, Text
@@ -61,6 +62,8 @@ class Timing:
         clock: Clock of the durations.
         has_timeline: Whether the durations tile the wall; if not, "wall" is
             the recorded time.
+        has_wall: Whether the wall of the run was measured; steps of a run with
+            a wall and without a timeline have recorded time alone.
         steps: Number of rated steps, at least one.
         wall_ns: Their summed wall.
         mean_ns: Mean wall.
@@ -68,9 +71,13 @@ class Timing:
         p95_ns: 95th percentile of training time.
         spread: 1.4826 times the median absolute deviation of training time,
             over its median.
-        steps_per_s: Steps a second.
-        samples_per_s: Logged `samples` a second, or None when not logged.
-        tokens_per_s: Logged `tokens` a second, or None when not logged.
+        steps_per_s: Steps a second; without a timeline the completed steps over
+            the wall of the whole run, or None when that was not measured.
+        samples_per_s: Logged `samples` a second, or None when not logged; over
+            the wall of the rated steps that logged them.
+        tokens_per_s: The same of `tokens`.
+        throughput: The same in full, by name, with the steps and ranks that
+            logged it; without an entry for what no rank logged.
         warmup_steps: Steps left out as warm-up.
         redone_steps: Steps left out because a later attempt did them again.
         step_ranges: The rated steps.
@@ -85,23 +92,30 @@ class Timing:
     ranks: int
     clock: str
     has_timeline: bool
+    has_wall: bool = True
     steps: int
     wall_ns: int
     mean_ns: int
     median_ns: int
     p95_ns: int
     spread: float
-    steps_per_s: float
+    steps_per_s: float | None
     samples_per_s: float | None
     tokens_per_s: float | None
     warmup_steps: int
     redone_steps: int
     step_ranges: tuple[StepRange, ...]
     phases: Mapping[str, PhaseTiming]
+    throughput: Mapping[str, Throughput] = attrs.field(factory=dict)
     step: Column = attrs.field(repr=False)
     wall: Column = attrs.field(repr=False)
     training: Column = attrs.field(repr=False)
     micro_batches: Column = attrs.field(repr=False)
+
+    @property
+    def measured(self) -> str:
+        """What the durations of steps are: `wall`, or `recorded time` without a timeline."""
+        return "wall" if self.has_timeline else "recorded time"
 
     def phase(self, name: str) -> PhaseTiming:
         """A phase, all zero when no rated step has it."""
@@ -135,7 +149,7 @@ class Timing:
         return Panel("timing", "TIMING", self._headline(), self._status(), self._rows(), order=10)
 
     def _headline(self) -> str:
-        every = f"{duration(self.mean_ns)}/step"
+        every = f"{duration(self.mean_ns)}/step" + ("" if self.has_timeline else " recorded")
         rates = [
             rate(value, what)
             for value, what in (
@@ -156,7 +170,8 @@ class Timing:
         return Status.WATCH if data >= DATA_WATCH else Status.OK
 
     def _rows(self) -> Iterator[Row]:
-        yield Spark("step time", _thinned(self.wall.values / 1e6), "wall of rated steps, maxima")
+        caption = f"{self.measured} of rated steps"
+        yield Spark("step time", _thinned(self.wall.values / 1e6), caption)
         for name, phase in self.phases.items():
             each = duration(phase.total_ns / self.steps)
             rare = f"in {count(phase.steps, 'step')}" if phase.steps < self.steps else ""
@@ -171,9 +186,14 @@ class Timing:
     def _notes(self) -> Iterator[str]:
         yield f"{self.clock} clock"
         if self.ranks > 1:
-            yield f"rank {self.rank} of {self.ranks} shown, the one of median wall"
+            whole = "wall" if self.has_wall else "recorded time"
+            yield f"rank {self.rank} of {self.ranks} shown, the one of median {whole}"
+        for what, throughput in self.throughput.items():
+            yield from throughput.notes(what, self.steps, self.rank, self.ranks)
         if not self.has_timeline:
             yield "recorded time, not wall: the source knows only durations"
+            rates = "steps/s are over the wall of the whole run, its start included"
+            yield rates if self.has_wall else "throughput is not measured"
         yield "per-step amounts are means; median, p95 and spread are of training time"
 
 

@@ -1,14 +1,17 @@
-"""Amounts as text: durations in the unit that suits them, shares in percent."""
+"""Amounts as text: durations and sizes in the unit that suits them, shares in percent."""
 
 from __future__ import annotations
 
 import math
+
+from pytscope.model.wording import listed
 
 _MICROSECOND = 1e3
 _UNITS = ((1e6, "µs", 1e3), (1e9, "ms", 1e6))
 _MINUTES_FROM_S = 600
 _HOURS_FROM_S = 7200
 _SIGNIFICANT = 3
+_KIB = 1024
 
 
 def duration(ns: float) -> str:
@@ -67,17 +70,24 @@ def _grouped(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else _three(value)  # noqa: PLR2004  # a thousand
 
 
+def size(number: float) -> str:
+    """Bytes as text, in powers of 1024: `512 B`, `1.50 GiB`; a sign for what shrinks."""
+    if number < 0:
+        return "-" + size(-number)
+    if number < _KIB * 0.9995:
+        return f"{number:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        number /= _KIB
+        if number < _KIB * 0.9995:  # beyond, it rounds up to the next unit
+            return f"{_three(number) if number < 1000 else round(number)} {unit}"  # noqa: PLR2004  # three digits
+    return f"{number / _KIB:,.2f} TiB"
+
+
 def count(number: int, noun: str) -> str:
     """A number with its noun: `1 step`, `1,200 steps`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def listed(names: tuple[str, ...] | list[str], most: int = 8) -> str:
-    """Names with commas, the first few of them."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
 def ranks_named(ranks: tuple[int, ...]) -> str:
     """`rank 3`, `ranks 3, 5`."""
-    return ("rank " if len(ranks) == 1 else "ranks ") + listed([str(r) for r in ranks])
+    return ("rank " if len(ranks) == 1 else "ranks ") + listed(map(str, ranks), most=8)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar, final
 
 import attrs
 
+from pytscope.analyses.budget import BudgetPart
+from pytscope.analysis.plain import plain
 from pytscope.model.errors import Inconclusive, NotApplicable, NotMeasured
 from pytscope.model.report import Outcome, Problem
+from pytscope.model.wording import one_line
 from pytscope.plugins.discovery import BUILTIN
 from pytscope.plugins.entries import RegisteredAnalyzer
-from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
+from pytscope.plugins.isolation import Failure, Guard, Origin, Refusal
 from pytscope.plugins.needs import Kind, Need
 from pytscope.plugins.ordering import meets
 from pytscope.plugins.registry import Registry
-from pytscope.plugins.wording import one_line
 from pytscope.runs.run import Run
 
 T = TypeVar("T")
@@ -87,23 +90,21 @@ class Answers:
         return Absent(Outcome.NOT_MEASURED, one_line(reason))
 
 
-def compute(
-    run: Run, registry: Registry, *, reraise: bool = False
-) -> tuple[Answers, tuple[Problem, ...]]:
+def compute(run: Run, registry: Registry, guard: Guard) -> tuple[Answers, tuple[Problem, ...]]:
     """Run every analyzer, each after those it needs.
 
     Args:
         run: The run.
         registry: What is registered.
-        reraise: Raise a `PluginError` when an analyzer fails.
+        guard: Calls the analyzers.
 
     Returns:
         The answers, and a problem for each analyzer or attachment that failed.
     """
-    values, problems = _attached(run, registry, reraise=reraise)
+    values, problems = _attached(run, registry, guard)
     answers = Answers(run, values, withheld=registry.withheld)
     for registered in registry.analyzers.values():
-        result = _analysis(registered, answers, reraise=reraise)
+        result = _analysis(registered, answers, guard)
         if type(result) is Failure:
             problems.append(result.problem)
             result = _failed(registered, result.problem)
@@ -130,12 +131,12 @@ def _failed(registered: RegisteredAnalyzer, problem: Problem) -> Absent:
     return Absent(Outcome.ERROR, one_line(reason))
 
 
-def _analysis(registered: RegisteredAnalyzer, answers: Answers, *, reraise: bool) -> Any:
+def _analysis(registered: RegisteredAnalyzer, answers: Answers, guard: Guard) -> Any:
     arguments = answers.arguments(registered.wants)
     if type(arguments) is Absent:
         return arguments
     call = partial(settled, partial(_checked, registered, arguments))
-    return guard(registered.origin, registered.stage, call, reraise=reraise)
+    return guard(registered.origin, registered.stage, call)
 
 
 def _checked(registered: RegisteredAnalyzer, arguments: tuple[Any, ...]) -> Any:
@@ -145,12 +146,22 @@ def _checked(registered: RegisteredAnalyzer, arguments: tuple[Any, ...]) -> Any:
     if not isinstance(value, registered.provides):
         msg = f"it returned {type(value).__name__}, not {registered.provides.__name__}"
         raise Refusal(msg)
+    if isinstance(value, BudgetPart):
+        plain(value, BudgetPart, "part")  # the budget relies on its fields
+    return _sealed(value)
+
+
+def _sealed(value: Any) -> Any:
+    """The analysis, whose mappings those that are given it cannot write to."""
+    if attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            stored = getattr(value, field.name, None)
+            if type(stored) is dict:
+                object.__setattr__(value, field.name, MappingProxyType(stored))
     return value
 
 
-def _attached(
-    run: Run, registry: Registry, *, reraise: bool
-) -> tuple[dict[type, Any], list[Problem]]:
+def _attached(run: Run, registry: Registry, guard: Guard) -> tuple[dict[type, Any], list[Problem]]:
     """The attachments that anyone needs, opened, by type."""
     wants = [a.wants for a in registry.analyzers.values()]
     wants += [r.wants for r in registry.rules.values()]
@@ -160,7 +171,7 @@ def _attached(
     problems: list[Problem] = []
     for kind in wanted:
         call = partial(settled, partial(_opened, run, kind))
-        found = guard(origin, f"attachment {kind.__name__}", call, reraise=reraise)
+        found = guard(origin, f"attachment {kind.__name__}", call)
         if type(found) is Failure:
             problems.append(found.problem)
             reason = f"needs {kind.__name__}, which cannot be read: {found.problem.message}"

@@ -15,6 +15,7 @@ from pytscope.analysis.settings import disabled_rules, threshold_values
 from pytscope.analysis.summary import summarise
 from pytscope.model.errors import NothingUsable
 from pytscope.model.report import Problem, Report
+from pytscope.plugins.listing import explained, timed
 from pytscope.plugins.registry import Registry
 from pytscope.runs.run import Run
 from pytscope.runs.warmup import with_warmup
@@ -36,29 +37,32 @@ def analyze(run: Run, registry: Registry, options: AnalyzeOptions | None = None)
         PluginError: A plugin failed and `raise_errors` is set.
     """
     asked = options or AnalyzeOptions()
-    reraise = asked.raise_errors
+    guard = registry.guard.another(reraise=asked.raise_errors)
     reasons = disabled_rules(registry, asked)
     thresholds = threshold_values(registry, asked)
     prepared = prepare(run, asked)
-    answers, failed = compute(prepared, registry, reraise=reraise)
+    answers, failed = compute(prepared, registry, guard)
+    # Drawn before the rules run, whatever those do to what they are given.
+    drawn, undrawn = panels(answers.analyses, registry, guard)
+    analyses, unwritable = writable(answers.analyses, registry, guard)
     checked: list[Checked] = []
     for rule_id, registered in registry.rules.items():
         values = thresholds[rule_id]
         if rule_id in reasons:
             checked.append(disabled(registered, values, reasons[rule_id]))
         else:
-            checked.append(check_rule(registered, answers, values, reraise=reraise))
-    before = (*registry.problems, *registry.late)
-    drawn, undrawn = panels(answers.analyses, registry, reraise=reraise)
-    analyses, unwritable = writable(answers.analyses, registry, reraise=reraise)
+            checked.append(check_rule(registered, answers, values, guard))
     ruled = (p for c in checked for p in c.problems)
+    during = (*failed, *ruled, *undrawn, *unwritable, *guard.noted)
+    problems = _sorted((*registry.problems, *registry.late, *during))
+    spent = {**registry.guard.spent_ns, **guard.spent_ns}
     return Report(
         run=summarise(prepared),
         folded=fold((f for c in checked for f in c.findings), registry.rule_names),
         checks=tuple(c.check for c in checked),
         panels=drawn,
-        problems=_sorted((*before, *failed, *ruled, *undrawn, *unwritable)),
-        plugins=registry.plugins,
+        problems=problems,
+        plugins=timed(explained(registry.plugins, problems), spent),
         analyses=analyses,
         tool_version=next((p.version for p in registry.plugins if p.builtin), ""),
         show_plugins=asked.show_plugins,

@@ -11,11 +11,11 @@ import attrs
 
 from pytscope.analysis.answers import Absent, Answers, settled
 from pytscope.analysis.plain import plain
-from pytscope.model.findings import Finding
+from pytscope.model.findings import Cost, Finding
 from pytscope.model.report import Check, Outcome, Problem
 from pytscope.plugins.declare import RULE_ID
 from pytscope.plugins.entries import RegisteredRule
-from pytscope.plugins.isolation import Failure, Refusal, guard
+from pytscope.plugins.isolation import Failure, Guard, Refusal
 
 MOST_FINDINGS = 1_000
 """Findings taken from one rule: a generator without end must not hang the host."""
@@ -34,8 +34,7 @@ def check_rule(
     registered: RegisteredRule,
     answers: Answers,
     thresholds: Mapping[str, Any],
-    *,
-    reraise: bool = False,
+    guard: Guard,
 ) -> Checked:
     """Check a rule; one that fails contributes no finding at all.
 
@@ -43,13 +42,13 @@ def check_rule(
         registered: The rule.
         answers: What is known about the run.
         thresholds: The values that apply.
-        reraise: Raise a `PluginError` when the rule fails.
+        guard: Calls it.
     """
     arguments = answers.arguments(registered.wants)
     result = arguments
     if type(arguments) is not Absent:
         call = partial(settled, partial(_findings, registered, arguments, thresholds))
-        guarded = guard(registered.origin, registered.stage, call, reraise=reraise)
+        guarded = guard(registered.origin, registered.stage, call)
         if type(guarded) is Failure:
             check = _check(registered, thresholds, Outcome.ERROR, guarded.problem.message)
             return Checked(check, problems=(guarded.problem,))
@@ -93,9 +92,8 @@ def _findings(
 def _admitted(item: object) -> Finding:
     """A finding whose fields are what sorting and reporters take them for."""
     finding = plain(item, Finding, "finding")
-    if finding.cost_s is not None and not math.isfinite(finding.cost_s.value):
-        msg = f"finding.cost_s must be finite, not {finding.cost_s.value}"
-        raise Refusal(msg)
+    if finding.cost_s is not None:
+        _must_be_seconds(finding.cost_s)
     if wrong := [name for name in finding.explains if not RULE_ID.fullmatch(name)]:
         msg = f"finding.explains must be a list of rule ids; {wrong[0]!r} is none"
         raise Refusal(msg)
@@ -105,6 +103,16 @@ def _admitted(item: object) -> Finding:
     # Rules may give these as sets, whose order changes from run to run.
     explains, ranks = sorted(set(finding.explains)), sorted(set(finding.ranks))
     return attrs.evolve(finding, explains=explains, ranks=ranks)
+
+
+def _must_be_seconds(cost: Cost) -> None:
+    given = [s for s in (cost.low, cost.value, cost.high) if s is not None]
+    if not all(map(math.isfinite, given)):
+        msg = f"finding.cost_s must be finite, not {next(s for s in given if not math.isfinite(s))}"
+        raise Refusal(msg)
+    if cost.value < 0:
+        msg = f"finding.cost_s must not be negative, as {cost.value} is"
+        raise Refusal(msg)
 
 
 def _misnamed(registered: RegisteredRule, findings: Iterable[Finding]) -> tuple[Problem, ...]:

@@ -11,6 +11,7 @@ import functools
 import numbers
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any, TypeVar, Union
 
 import attrs
@@ -18,6 +19,13 @@ import attrs
 from pytscope.plugins.isolation import Refusal
 
 T = TypeVar("T")
+
+MOST_CHARACTERS = 100_000
+"""Length of the longest text in a report."""
+MOST_ITEMS = 1_000_000
+"""Most items of one field."""
+_LARGEST = 2**63
+"""Whole numbers stay below this, as they do wherever reports are read."""
 
 
 def plain(value: object, wanted: type[T], path: str) -> T:
@@ -31,7 +39,7 @@ def plain(value: object, wanted: type[T], path: str) -> T:
         path: How to name the value in a refusal.
 
     Raises:
-        Refusal: The value, or something in it, has another type.
+        Refusal: The value, or something in it, has another type or no bounds.
     """
     rebuilt: T = _plain(value, wanted, path)
     return rebuilt
@@ -43,13 +51,15 @@ def _plain(value: Any, wanted: Any, path: str) -> Any:
         return _member(value, arguments, path)
     if origin is tuple:
         return _items(value, arguments, path)
+    if origin is Mapping:
+        return _mapping(value, arguments, path)
     if not _fits(value, wanted):
         msg = f"{path} must be {_named(wanted)}, not {type(value).__name__}"
         raise Refusal(msg)
     if wanted is str:
-        return str.__str__(value)
+        return _text(value, path)
     if wanted in (int, float):
-        return wanted(value)
+        return _number(value, wanted, path)
     return _record(value, wanted, path) if attrs.has(wanted) else value
 
 
@@ -61,6 +71,21 @@ def _fits(value: Any, wanted: Any) -> bool:
     if typing.get_origin(wanted) is tuple:
         return isinstance(value, tuple | list)
     return isinstance(value, wanted)
+
+
+def _text(value: str, path: str) -> str:
+    if str.__len__(value) > MOST_CHARACTERS:
+        msg = f"{path} must not be longer than {MOST_CHARACTERS:,} characters"
+        raise Refusal(msg)
+    return str.__str__(value)
+
+
+def _number(value: Any, wanted: type[int | float], path: str) -> float:
+    number = wanted(value)
+    if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
+        msg = f"{path} must be a whole number of 64 bits"
+        raise Refusal(msg)
+    return number
 
 
 def _member(value: Any, candidates: tuple[Any, ...], path: str) -> Any:
@@ -77,6 +102,9 @@ def _items(value: Any, wanted: tuple[Any, ...], path: str) -> tuple[Any, ...]:
     if not isinstance(value, tuple | list):
         msg = f"{path} must be a tuple, not {type(value).__name__}"
         raise Refusal(msg)
+    if len(value) > MOST_ITEMS:
+        msg = f"{path} must not have more than {MOST_ITEMS:,} items"
+        raise Refusal(msg)
     items = tuple(value)
     kinds = wanted[:1] * len(items) if wanted[-1] is Ellipsis else wanted
     if len(kinds) != len(items):
@@ -85,6 +113,15 @@ def _items(value: Any, wanted: tuple[Any, ...], path: str) -> tuple[Any, ...]:
     return tuple(
         _plain(v, k, f"{path}[{i}]") for i, (v, k) in enumerate(zip(items, kinds, strict=True))
     )
+
+
+def _mapping(value: Any, wanted: tuple[Any, ...], path: str) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        msg = f"{path} must be a mapping, not {type(value).__name__}"
+        raise Refusal(msg)
+    keys, values = wanted
+    known = {_plain(k, keys, f"a key of {path}"): value[k] for k in value}
+    return {k: _plain(v, values, f"{path}[{k!r}]") for k, v in known.items()}
 
 
 def _record(value: Any, wanted: type, path: str) -> Any:

@@ -11,26 +11,26 @@ from pytscope.analysis.plain import plain
 from pytscope.model.jsonable import jsonable
 from pytscope.model.panels import Meter, Panel
 from pytscope.model.report import Problem
-from pytscope.plugins.isolation import Failure, Refusal, guard
+from pytscope.plugins.isolation import Failure, Guard, Refusal
 from pytscope.plugins.registry import Registry
 
 
 def writable(
-    analyses: Mapping[str, Any], registry: Registry, *, reraise: bool = False
+    analyses: Mapping[str, Any], registry: Registry, guard: Guard
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """The analyses that have a form in JSON, by name, and a problem for each other one.
 
     Args:
         analyses: Analyses by analyzer name.
         registry: What is registered.
-        reraise: Raise a `PluginError` when one has none.
+        guard: Calls into plugins.
     """
     kept: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, analysis in sorted(analyses.items()):
         owner = registry.analyzers[name]
         stage = f"JSON of {owner.stage}"
-        form = guard(owner.origin, stage, partial(jsonable, analysis), reraise=reraise)
+        form = guard(owner.origin, stage, partial(jsonable, analysis))
         if type(form) is Failure:
             problems.append(form.problem)
         else:
@@ -39,24 +39,24 @@ def writable(
 
 
 def panels(
-    analyses: Mapping[str, Any], registry: Registry, *, reraise: bool = False
+    analyses: Mapping[str, Any], registry: Registry, guard: Guard
 ) -> tuple[tuple[Panel, ...], tuple[Problem, ...]]:
-    """Every analysis's panel, by place and id.
+    """Every analysis's panel, by place and id; an id belongs to the built-ins first.
 
     Args:
         analyses: Analyses by analyzer name.
         registry: What is registered.
-        reraise: Raise a `PluginError` when a panel cannot be drawn.
+        guard: Calls into plugins.
 
     Returns:
         The panels, and a problem for each that could not be drawn.
     """
     drawn: dict[str, Panel] = {}
     problems: list[Problem] = []
-    for name, analysis in analyses.items():
-        owner = registry.analyzers[name]
+    for name in sorted(analyses, key=lambda n: not registry.analyzers[n].owner.builtin):
+        owner, analysis = registry.analyzers[name], analyses[name]
         call = partial(_panel, analysis, frozenset(drawn))
-        panel = guard(owner.origin, f"panel of {owner.stage}", call, reraise=reraise)
+        panel = guard(owner.origin, f"panel of {owner.stage}", call)
         if type(panel) is Failure:
             problems.append(panel.problem)
         elif panel is not None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from pytscope.analysis.options import AnalyzeOptions
 from pytscope.model.errors import UsageError
+from pytscope.model.wording import did_you_mean
 from pytscope.plugins.entries import RegisteredRule
 from pytscope.plugins.registry import Registry
 from pytscope.plugins.thresholds import effective
-from pytscope.plugins.wording import did_you_mean
 
 
 def disabled_rules(registry: Registry, options: AnalyzeOptions) -> dict[str, str]:

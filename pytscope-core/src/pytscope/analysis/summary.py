@@ -21,7 +21,7 @@ def summarise(run: Run) -> RunSummary:
         ranks=run.ranks,
         world_size=run.world_size,
         steps=int((~shown.has(Flag.REDONE)).sum()),
-        wall_ns=measured_wall_ns(shown),
+        wall_ns=measured_wall_ns(shown) if run.has_wall else None,
         finished=all(t.attempts[-1].finished for t in run.timelines if t.attempts),
         source=run.source,
         window=run.window,
@@ -29,4 +29,5 @@ def summarise(run: Run) -> RunSummary:
         other_attempts=run.other_attempts,
         created_epoch_ns=min(starts, default=None),
         live=run.live,
+        recorded_ns=None if run.has_wall else measured_wall_ns(shown),
     )

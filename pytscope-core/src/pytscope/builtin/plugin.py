@@ -14,10 +14,11 @@ from pytscope.plugins.hookspecs import hookimpl
 
 @hookimpl
 def pytscope_sources() -> Iterable[Source]:
-    """The run directory."""
+    """The run directory, and that of pytscope 0.2.x."""
+    from pytscope.runs.sources.legacy import legacy
     from pytscope.runs.sources.run_directory import run_directory
 
-    return [run_directory]
+    return [run_directory, legacy]
 
 
 @hookimpl

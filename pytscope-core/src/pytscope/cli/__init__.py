@@ -9,7 +9,7 @@ of standard output went away.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 
@@ -21,8 +21,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     from pytscope.cli.errors import exit_code
     from pytscope.cli.group import pytscope
+    from pytscope.cli.reserved import PROGRAM, end_soon
+
+    program = arguments is None
+    rest: list[Callable[[], None]] = []
 
     def call() -> int:
-        return int(pytscope.main(arguments, prog_name="pytscope", standalone_mode=False) or 0)
+        obj = PROGRAM if program else None
+        done = pytscope.main(arguments, "pytscope", standalone_mode=False, obj=obj)
+        if callable(done):
+            rest.append(done)
+            return 0
+        return int(done or 0)
 
-    sys.exit(exit_code(call))
+    code = exit_code(call)
+    for script in rest:  # what a script raises is between it and the interpreter
+        script()
+    if program and not rest:
+        end_soon(code)
+    sys.exit(code)

@@ -27,7 +27,7 @@ _PATTERNS = Parsed("RULES", read.patterns)
     "formats",
     type=Parsed("FORMAT[:FILE]", read.target),
     multiple=True,
-    help="text, json or a plugin's format, to standard output or a file; repeatable.",
+    help="text, json, markdown or a plugin's format, to standard output or a file; repeatable.",
 )
 @click.option(
     "--warmup",
@@ -82,7 +82,7 @@ def analyze(**options: Any) -> int:
     """Diagnose a recorded RUN: a folder, or a file of one rank.
 
     Exit codes: 0 done, 1 --fail-on, 2 usage, 3 input missing, unreadable or
-    without a usable step, 4 --strict.
+    without a usable step, or nowhere to write, 4 --strict.
     """
     from pytscope.cli.asked import Asked
 

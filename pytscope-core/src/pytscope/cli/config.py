@@ -14,7 +14,7 @@ from pytscope.cli.parameters import Auto, Never
 from pytscope.cli.presentation import COLORS
 from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
-from pytscope.plugins.wording import did_you_mean, listed
+from pytscope.model.wording import did_you_mean, listed
 
 OWN = "pytscope.toml"
 SHARED = "pyproject.toml"
@@ -83,6 +83,9 @@ def _table(path: Path) -> Mapping[str, Any] | None:
     """The file's table; None when a file shared with other tools has none."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        msg = f"{path} nests its values too deeply"
+        raise UsageError(msg) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         msg = f"{path} is not valid TOML: {error}"
         raise UsageError(msg) from error

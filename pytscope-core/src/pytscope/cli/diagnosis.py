@@ -12,6 +12,7 @@ from pytscope.cli.config import Config
 from pytscope.cli.formats import checked_targets, draw
 from pytscope.cli.output import say
 from pytscope.cli.presentation import Presentation
+from pytscope.cli.progress import reading
 from pytscope.cli.settings import first
 from pytscope.model.errors import NothingUsable
 from pytscope.model.findings import Severity
@@ -42,8 +43,9 @@ def diagnose(
     reraise = raises_plugin_errors(os.environ)
     targets = checked_targets(asked.formats, registry)
     options = analyze_options(asked, config, registry, raise_errors=reraise)
-    run = opened(path, registry, source=asked.source, attempt=asked.attempt)
-    report = analyze(run, registry, options)
+    with reading(path):
+        run = opened(path, registry, source=asked.source, attempt=asked.attempt)
+        report = analyze(run, registry, options)
     shown = gates.at_least(report, first(asked.severity, config.severity) or Severity.INFO)
     drawn = draw(shown, targets, registry, look(asked, config, presentation), reraise=reraise)
     prepared = prepare(run, options)

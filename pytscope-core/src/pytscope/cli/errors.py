@@ -27,7 +27,8 @@ def exit_code(call: Callable[[], int]) -> int:
         return error.exit_code
     except click.ClickException as error:
         return _usage(error)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        _interrupted(error)
         return INTERRUPTED
     except ReaderGone:
         return READER_GONE
@@ -36,6 +37,13 @@ def exit_code(call: Callable[[], int]) -> int:
         place = f"{error.filename}: " if error.filename else ""
         _tell(f"{place}{error.strerror or error}")
         return INPUT
+
+
+def _interrupted(error: BaseException) -> None:
+    """Say what was running, where the guard of plugins noted it."""
+    cause = error.__cause__ or error
+    for note in getattr(cause, "__notes__", ()):
+        say(f"interrupted {note}")
 
 
 def _usage(error: click.ClickException) -> int:

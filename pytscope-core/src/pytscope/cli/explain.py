@@ -1,4 +1,4 @@
-"""`pytscope explain`: a rule's page, its thresholds, and how to set them."""
+"""`pytscope explain`: a rule's page, its thresholds, how to set them; the rules of an area."""
 
 from __future__ import annotations
 
@@ -19,28 +19,60 @@ if TYPE_CHECKING:
 @click.argument("rule")
 @presentation_options
 def explain(rule: str) -> int:
-    """Explain a RULE by its id, such as TIMING.JITTER, in any case."""
+    """Explain a RULE by its id, such as TIMING.JITTER, in any case.
+
+    An area, such as TIMING, lists the rules in it.
+    """
     from pytscope.cli.page import print_page
     from pytscope.cli.selection import selected_registry
     from pytscope.cli.shadowing import warn_of_other_distribution
 
     warn_of_other_distribution()
     registry = selected_registry(None, ())
-    print_page("\n".join(_page(_find(rule, registry))))
+    print_page("\n".join(_answer(rule.strip().upper(), rule, registry)))
     return 0
+
+
+def _answer(name: str, given: str, registry: Registry) -> Iterator[str]:
+    inside = [r for rule_id, r in registry.rules.items() if rule_id.startswith(f"{name}.")]
+    return _area(inside) if inside else _page(_find(given, registry))
+
+
+def _area(rules: list[RegisteredRule]) -> Iterator[str]:
+    """Every rule of an area with the first sentence of its page."""
+    longest = max(len(registered.rule.id) for registered in rules)
+    for registered in rules:
+        yield f"{registered.rule.id:<{longest}}  {_first_sentence(registered.page)}".rstrip()
+    yield ""
+    yield f"More of one: pytscope explain {rules[0].rule.id}"
+
+
+def _first_sentence(page: str) -> str:
+    paragraph = " ".join(page.partition("\n\n")[0].split())
+    sentence, dot, _ = paragraph.partition(". ")
+    return sentence + dot.strip()
 
 
 def _find(name: str, registry: Registry) -> RegisteredRule:
     from pytscope.model.errors import UsageError
-    from pytscope.plugins.wording import did_you_mean
+    from pytscope.model.wording import did_you_mean
 
     names = registry.rule_names
     rule_id = names.get(name.strip().upper())
     if rule_id is None:
-        msg = f"there is no rule {name!r}{did_you_mean(name, names)}"
-        failed = "Some plugins failed: see 'pytscope plugins'." if registry.problems else ""
-        raise UsageError(msg, hint=failed or "Rules: see 'pytscope plugins'.")
+        areas = {known.partition(".")[0] for known in registry.rules}
+        msg = f"there is no rule {name!r}{did_you_mean(name, {*names, *areas})}"
+        raise UsageError(msg, hint=f"{_missing(registry)}Rules: see 'pytscope plugins'.")
     return registry.rules[rule_id]
+
+
+def _missing(registry: Registry) -> str:
+    """Plugins that may bring a rule, but are not loaded; with the reason."""
+    from pytscope.model.report import PluginState
+
+    absent = [p for p in registry.plugins if p.state is not PluginState.LOADED]
+    named = "; ".join(f"{p.name} ({p.reason or p.state.value})" for p in absent)
+    return f"Not loaded: {named}. " if named else ""
 
 
 def _page(registered: RegisteredRule) -> Iterator[str]:

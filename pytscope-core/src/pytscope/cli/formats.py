@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 
 import attrs
 
-from pytscope.cli.output import say, write_file, write_stdout
+from pytscope.cli.output import report_stream, say, write_file, write_stdout
 from pytscope.cli.parameters import Target
 from pytscope.cli.terminal import Terminal
 from pytscope.model.errors import UsageError
@@ -78,7 +77,7 @@ def draw(
     """
     for wanted in sorted(targets, key=lambda t: t.file is None):
         before = len(report.problems)
-        terminal = Terminal.of(sys.stdout, os.environ) if wanted.file is None else Terminal()
+        terminal = Terminal.of(report_stream(), os.environ) if wanted.file is None else Terminal()
         options = look.on(terminal)
         text, report = render(registry.reporters, wanted.name, report, options, reraise=reraise)
         for problem in report.problems[before:]:

@@ -68,7 +68,9 @@ def unusable_reason(run: Run) -> str:
         inside = f"; step {open_steps[-1].step} was open" if open_steps else ""
         return f"no usable step: {run.path} holds no completed step{inside}"
     warm = sum(int(timeline.has(Flag.WARMUP).sum()) for timeline in run.timelines)
-    redone = total - warm
+    slowed = sum(int((~t.rated & ~t.has(Flag.WARMUP | Flag.REDONE)).sum()) for t in run.timelines)
+    redone = total - warm - slowed
     said = [f"{warm} warm-up"] if warm else []
+    said += [f"{slowed} whose FLOPs were counted"] if slowed else []
     said += [f"{redone} done again later"] if redone else []
     return f"no usable step: of {total} steps found, {' and '.join(said)}"

@@ -9,9 +9,11 @@ import click
 from pytscope.cli.analyze import analyze
 from pytscope.cli.demo import demo
 from pytscope.cli.explain import explain
+from pytscope.cli.export import export
 from pytscope.cli.plugins import plugins
 from pytscope.cli.presentation import presentation_options
 from pytscope.cli.run import run
+from pytscope.cli.schema import schema
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
@@ -41,5 +43,5 @@ def pytscope() -> None:
     """Say where the time of a training run went, and what to change."""
 
 
-for _verb in (analyze, demo, explain, plugins, run):
+for _verb in (analyze, demo, explain, export, plugins, run, schema):
     pytscope.add_command(_verb)

@@ -6,7 +6,9 @@ import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, TextIO
 
 from pytscope.model.errors import PytscopeError
 from pytscope.model.escaping import encodable, visible
@@ -18,6 +20,20 @@ class OutputFailed(PytscopeError):
 
 class ReaderGone(Exception):
     """Nobody reads standard output any more; there is nothing to say about it."""
+
+
+_reserved: list[TextIO] = []
+"""The stream that is the report's alone, once there is one: as global as standard output."""
+
+
+def report_stream() -> TextIO | None:
+    """Where reports and pages go; None when standard output is closed."""
+    return _reserved[-1] if _reserved else sys.stdout
+
+
+def reserve(stream: TextIO) -> None:
+    """Send reports and pages to a stream from now on."""
+    _reserved.append(stream)
 
 
 def say(text: str, keep: str = "") -> None:
@@ -41,7 +57,7 @@ def write_stdout(text: str) -> None:
         ReaderGone: The other end of the pipe is closed.
         OutputFailed: It cannot be written for another reason.
     """
-    stream = sys.stdout
+    stream = report_stream()
     if stream is None:  # `>&-` leaves none
         msg = "standard output is closed"
         raise OutputFailed(msg)
@@ -63,21 +79,37 @@ def write_file(path: Path, text: str) -> None:
     Raises:
         OutputFailed: It cannot be written.
     """
-    content = encodable(_ended(text)).encode()
+    with written(path) as file:
+        file.write(encodable(_ended(text)).encode())
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to that takes its place when all is written, and not before.
+
+    A device or a pipe cannot be replaced and is written to at once.
+
+    Raises:
+        OutputFailed: It cannot be written.
+    """
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a device or a pipe cannot be replaced
+            with path.open("wb") as file:
+                yield file
         else:
-            _replace(path.resolve(), content)
+            with _draft(path.resolve()) as file:
+                yield file
     except OSError as error:
         msg = f"cannot write {path}: {error.strerror or error}"
         raise OutputFailed(msg) from error
 
 
-def _replace(path: Path, content: bytes) -> None:
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[IO[bytes]]:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            yield file
         if path.exists():
             shutil.copymode(path, draft)
         draft.replace(path)
@@ -88,7 +120,7 @@ def _replace(path: Path, content: bytes) -> None:
 def abandon_stdout() -> None:
     """Let what is left in the buffer of standard output go nowhere when Python exits."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        descriptor = sys.stdout.fileno()
+        descriptor = report_stream().fileno()  # type: ignore[union-attr]  # None is suppressed
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)
         os.close(nowhere)

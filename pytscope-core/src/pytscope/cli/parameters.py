@@ -100,6 +100,31 @@ def window(text: str) -> tuple[int | None, int | None]:
     return bounds
 
 
+def ranks(text: str) -> tuple[tuple[int, int], ...]:
+    """Ranks and ranges of them, with commas between: `0,4-7`."""
+    found = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            a = whole(first)
+            b = whole(last) if dash else a
+        except ValueError:
+            a, b = 1, 0
+        if a > b:
+            msg = f"{text!r} is not ranks, such as 0,4-7"
+            raise ValueError(msg)
+        found.append((a, b))
+    return tuple(found)
+
+
+def place(text: str) -> Path | None:
+    """A file, or None for `-`: standard output."""
+    if not text:
+        msg = "the name of the file is empty"
+        raise ValueError(msg)
+    return None if text == "-" else Path(text)
+
+
 def severity(text: str) -> Severity:
     """`high`, `medium` (or `med`), `low` or `info`."""
     word = text.strip().lower()

@@ -17,9 +17,11 @@ def selected_registry(only: Iterable[str] | None, blocked: Iterable[str]) -> Reg
         only: The names of `--plugins=…`, or None when it has no value.
         blocked: The names of `-p no:…`.
     """
+    from pytscope.cli.reserved import reserve_stdout
     from pytscope.plugins.registry import load_registry
     from pytscope.plugins.selection import PluginSelection, raises_plugin_errors
 
+    reserve_stdout()
     selection = PluginSelection.from_environment(os.environ)
     return load_registry(
         selection.narrowed(only=only, disabled=blocked),

@@ -12,8 +12,8 @@ from pytscope.cli.output import say
 from pytscope.cli.parameters import Setting
 from pytscope.model.errors import UsageError
 from pytscope.model.report import PluginState
+from pytscope.model.wording import did_you_mean
 from pytscope.plugins.registry import Registry
-from pytscope.plugins.wording import did_you_mean
 
 T = TypeVar("T")
 Thresholds = Mapping[str, Mapping[str, Any]]

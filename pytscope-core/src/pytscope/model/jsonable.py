@@ -25,7 +25,12 @@ OMIT = "omit_from_json"
 """Attribute of types, such as `Column`, whose values stay out of JSON where they are a
 field or the value of a key."""
 
+SHORTENED = "json"
+"""Key of an attrs field's metadata: a function of its value that gives what JSON shows of it."""
+
 _DEEPEST = 40
+_MOST_BITS = 1023
+"""Larger whole numbers are infinite to whoever reads numbers as doubles, and cannot be printed."""
 _NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
@@ -64,7 +69,10 @@ def _scalar(value: float | str) -> Any:
     if isinstance(value, str):
         return encodable(str.__str__(value))
     if isinstance(value, int):
-        return int(value)
+        whole = int(value)
+        if whole.bit_length() <= _MOST_BITS:
+            return whole
+        return _NON_FINITE[math.inf if whole > 0 else -math.inf]
     if math.isfinite(value):
         return float(value)
     return _NON_FINITE.get(value, "NaN")
@@ -88,8 +96,16 @@ def _in_order(items: Iterable[Any]) -> list[Any]:
 
 def _fields(value: Any, depth: int) -> dict[str, Any]:
     fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(type(value))
-    public = {f.name: _stored(value, f.name) for f in fields if not f.name.startswith("_")}
+    public = {
+        f.name: f.metadata.get(SHORTENED, _whole)(_stored(value, f.name))
+        for f in fields
+        if not f.name.startswith("_")
+    }
     return {name: _convert(v, depth) for name, v in public.items() if not _omitted(v)}
+
+
+def _whole(value: Any) -> Any:
+    return value
 
 
 def _omitted(value: Any) -> bool:

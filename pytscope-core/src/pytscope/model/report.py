@@ -84,8 +84,11 @@ class PluginInfo:
         registers: Names of what it brings, by kind: `rules`, `analyzers`,
             `reporters`, `sources`.
         load_ns: Time to import and register it; 0 when it was not loaded.
-        reason: Why it is not loaded, or an empty string.
+        reason: Why it is not loaded, what failed first of a plugin that is, or
+            an empty string.
         builtin: Whether it is part of pytscope-core.
+        slow_ns: Nanoseconds by stage, of stages that took a second or more, the
+            longest first.
     """
 
     name: str
@@ -96,6 +99,7 @@ class PluginInfo:
     load_ns: int = attrs.field(default=0, eq=False)
     reason: str = ""
     builtin: bool = False
+    slow_ns: Mapping[str, int] = attrs.field(factory=dict, eq=False)
 
 
 @attrs.frozen
@@ -108,7 +112,7 @@ class RunSummary:
         ranks: Ranks present.
         world_size: Ranks expected, or None when not recorded.
         steps: Optimizer steps in the analysed window, on the shown rank.
-        wall_ns: Measured wall time of the shown rank.
+        wall_ns: Measured wall time of the shown rank, or None when it was not.
         finished: Whether every analysed rank wrote its end.
         source: Name of the source that opened it.
         window: Steps asked for, or None for all of them.
@@ -116,6 +120,8 @@ class RunSummary:
         other_attempts: Attempts in the folder that were not analysed.
         created_epoch_ns: Start of the first analysed attempt, or None.
         live: Whether a recorder still holds one of its files.
+        recorded_ns: Sum of the shown rank's recorded durations where no wall
+            was measured, else None.
     """
 
     name: str
@@ -123,7 +129,7 @@ class RunSummary:
     ranks: tuple[int, ...]
     world_size: int | None
     steps: int
-    wall_ns: int
+    wall_ns: int | None
     finished: bool
     source: str
     window: tuple[int | None, int | None] | None = None
@@ -131,6 +137,7 @@ class RunSummary:
     other_attempts: tuple[int, ...] = ()
     created_epoch_ns: int | None = None
     live: bool = False
+    recorded_ns: int | None = None
 
 
 @attrs.frozen

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib.metadata import Distribution, EntryPoint, distribution, distributions
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    version,
+)
 
 import attrs
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from pytscope import __version__
 from pytscope.model.report import Problem
-from pytscope.plugins.isolation import Failure, Origin, guard
+from pytscope.model.wording import did_you_mean, one_line
+from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
 from pytscope.plugins.selection import PluginSelection
-from pytscope.plugins.wording import did_you_mean, one_line
 
 GROUP = "pytscope"
 CORE = canonicalize_name("pytscope-core")
@@ -31,11 +40,13 @@ class Advertised:
         origin: Who advertises it.
         entry_point: What to load.
         incompatible: Why it does not fit the installed core, or an empty string.
+        requires: What its distribution requires, as its metadata says it.
     """
 
     origin: Origin
     entry_point: EntryPoint
     incompatible: str = ""
+    requires: tuple[str, ...] = ()
 
 
 def find_plugins() -> tuple[tuple[Advertised, ...], tuple[Problem, ...]]:
@@ -57,23 +68,55 @@ def find_plugins() -> tuple[tuple[Advertised, ...], tuple[Problem, ...]]:
 
 
 def _name_of(candidate: Distribution) -> str:
-    name = guard(UNNAMED, "find", lambda: one_line(candidate.metadata["Name"]))
-    return UNNAMED.plugin if type(name) is Failure else name
+    name = guard(UNNAMED, "find", lambda: one_line(_field(candidate, "Name")))
+    return UNNAMED.plugin if type(name) is Failure or not name else name
 
 
 def _read_first(candidate: Distribution) -> list[Advertised]:
-    """What the distribution advertises, if it is the first of its name on the path."""
-    if not any(p.group == GROUP for p in candidate.entry_points):
+    """What the distribution advertises, if it is the first of its name on the path.
+
+    Raises:
+        Refusal: It advertises something, and cannot be read.
+    """
+    if f"[{GROUP}]" not in _entry_points(candidate):
         return []
-    return _read(distribution(candidate.metadata["Name"]))
+    place = one_line(getattr(getattr(candidate, "_path", None), "name", "")) or "its folder"
+    try:
+        name = _field(candidate, "Name").strip()
+        found = distribution(name) if name else None
+        if found is not None:
+            return _read(found)
+    except PackageNotFoundError as error:
+        msg = f"{place} calls itself {name!r}, and nothing of this name is installed"
+        raise Refusal(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{place} cannot be read: it is not encoded in UTF-8"
+        raise Refusal(msg) from error
+    msg = f"the metadata in {place} gives no name"
+    raise Refusal(msg)
+
+
+def _entry_points(candidate: Distribution) -> str:
+    """The text that advertises; most distributions have none, or none for pytscope."""
+    try:
+        return candidate.read_text("entry_points.txt") or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode("latin-1")
+
+
+def _field(found: Distribution, name: str) -> str:
+    """A field of the metadata, empty when it is missing."""
+    return found.metadata[name] if name in found.metadata else ""  # noqa: SIM401  # newer Pythons warn where a field is missing
 
 
 def _read(found: Distribution) -> list[Advertised]:
     points = {p.name: p for p in reversed(list(found.entry_points)) if p.group == GROUP}
-    name = one_line(found.metadata["Name"])
-    version = one_line(found.metadata["Version"] or "")
-    unfit = incompatibility(found.requires or ())
-    return [Advertised(Origin(n, name, version), points[n], unfit) for n in sorted(points)]
+    name, release = one_line(_field(found, "Name")), one_line(_field(found, "Version"))
+    requires = tuple(found.requires or ())
+    unfit = incompatibility(requires)
+    return [
+        Advertised(Origin(n, name, release), points[n], unfit, requires) for n in sorted(points)
+    ]
 
 
 def incompatibility(requirements: Iterable[str], installed: str = __version__) -> str:
@@ -84,22 +127,41 @@ def incompatibility(requirements: Iterable[str], installed: str = __version__) -
         installed: Version of pytscope-core; when it is unknown (a checkout
             that was never installed) every range is taken to fit.
     """
-    for requirement in _on_core(requirements):
-        fits = requirement.specifier.contains(installed, prereleases=True)
-        if not fits and installed != UNKNOWN_VERSION:
+    for requirement in _applicable(requirements):
+        if canonicalize_name(requirement.name) != CORE or installed == UNKNOWN_VERSION:
+            continue
+        if not requirement.specifier.contains(installed, prereleases=True):
             return f"requires {CORE}{requirement.specifier}, and {installed} is installed"
     return ""
 
 
-def _on_core(requirements: Iterable[str]) -> Iterator[Requirement]:
-    for text in requirements:
+def unmet(requirements: Iterable[str]) -> str:
+    """What is required and not there, as a clause, or an empty string.
+
+    Args:
+        requirements: `Requires-Dist` values.
+    """
+    for requirement in _applicable(requirements):
+        if canonicalize_name(requirement.name) == CORE:
+            continue
+        wanted = f"requires {requirement.name}{requirement.specifier}"
         try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            return f"{wanted}, which is not installed"
+        if not requirement.specifier.contains(installed, prereleases=True):
+            return f"{wanted}, and {installed} is installed"
+    return ""
+
+
+def _applicable(requirements: Iterable[str]) -> Iterator[Requirement]:
+    """What can be read of the requirements that hold here, without extras."""
+    for text in requirements:
+        # What cannot be read is pip's business, and no reason to leave the plugin out.
+        with contextlib.suppress(InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName):
             requirement = Requirement(text)
-        except InvalidRequirement:
-            continue  # pip's business, and not a reason to leave the plugin out
-        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if applies and canonicalize_name(requirement.name) == CORE:
-            yield requirement
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                yield requirement
 
 
 def unknown_names(selection: PluginSelection, plugins: Iterable[Advertised]) -> tuple[Problem, ...]:

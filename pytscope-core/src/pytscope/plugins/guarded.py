@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,39 +10,38 @@ from typing import Any
 import attrs
 
 from pytscope.model.errors import PytscopeError, RunUnreadable, UsageError
-from pytscope.model.report import Problem, Report
+from pytscope.model.report import Report
+from pytscope.model.wording import did_you_mean, listed
 from pytscope.plugins.declare import RenderOptions, Source
 from pytscope.plugins.entries import RegisteredReporter
-from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
-from pytscope.plugins.wording import did_you_mean, listed
+from pytscope.plugins.isolation import Failure, Guard, Origin, Refusal, guard
+from pytscope.plugins.listing import explained
+from pytscope.plugins.opened import sound
 from pytscope.runs.run import Run
 
 FALLBACK = "text"
 """Reporter that takes over when another fails."""
 
 
-def guarded_source(
-    source: Source, origin: Origin, failed: Callable[[Problem], None], *, reraise: bool = False
-) -> Source:
+def guarded_source(source: Source, origin: Origin, guard: Guard) -> Source:
     """A source that fails only in the ways that opening a run knows.
 
     Args:
         source: The source as declared.
         origin: Who brings it.
-        failed: Told of a `detects` that failed, which counts as a no.
-        reraise: Raise a `PluginError` instead.
+        guard: Calls it; notes a `detects` that failed, which counts as a no.
     """
     stage = f"source {source.name}"
 
     def detects(path: Path) -> bool:
-        answer = guard(origin, stage, lambda: bool(source.detects(path)), reraise=reraise)
+        answer = guard(origin, stage, lambda: bool(source.detects(path)))
         if type(answer) is Failure:
-            failed(answer.problem)
+            guard.noted.append(answer.problem)
             return False
         return answer
 
     def open_run(path: Path, attempt: int | None = None) -> Run:
-        opened = guard(origin, stage, partial(_opened, source, path, attempt), reraise=reraise)
+        opened = guard(origin, stage, partial(_opened, source, path, attempt))
         if isinstance(opened, PytscopeError):
             raise opened
         if type(opened) is Failure:
@@ -55,13 +54,9 @@ def guarded_source(
 
 def _opened(source: Source, path: Path, attempt: int | None) -> Run | PytscopeError:
     try:
-        run: Any = source.open(path, attempt=attempt)
+        return sound(source.open(path, attempt=attempt))
     except PytscopeError as error:
         return error
-    if not isinstance(run, Run):
-        msg = f"it returned {type(run).__name__}, not a Run"
-        raise Refusal(msg)
-    return run
 
 
 def reporter_named(reporters: Mapping[str, RegisteredReporter], name: str) -> RegisteredReporter:
@@ -106,7 +101,8 @@ def render(
     text = guard(chosen.origin, stage, lambda: _text(chosen, report, options), reraise=last)
     if type(text) is not Failure:
         return text, report
-    said = attrs.evolve(report, problems=(*report.problems, text.problem))
+    problems = (*report.problems, text.problem)
+    said = attrs.evolve(report, problems=problems, plugins=explained(report.plugins, problems))
     return render(reporters, FALLBACK, said, options)
 
 

@@ -23,7 +23,7 @@ from pytscope.plugins.entries import (
 )
 from pytscope.plugins.guarded import guarded_source
 from pytscope.plugins.hookspecs import HOOKS
-from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
+from pytscope.plugins.isolation import Failure, Guard, Origin, Refusal
 from pytscope.plugins.loading import LoadedPlugin
 from pytscope.plugins.needs import Need, read_needs, read_provided
 from pytscope.plugins.thresholds import read_thresholds
@@ -37,7 +37,7 @@ class Intake:
     """The parts of a registry while it is being built.
 
     Attributes:
-        reraise: Raise a `PluginError` at the first problem.
+        guard: Calls into plugins; what it notes of sources comes later on.
         rules: Accepted rules by id.
         analyzers: Accepted analyzers by name.
         reporters: Accepted reporters by name.
@@ -45,10 +45,9 @@ class Intake:
         withheld: For types whose analyzer was refused: why there is none.
         problems: What went wrong.
         plugins: One row a plugin taken.
-        late: Failures of sources while a run is opened, later on.
     """
 
-    reraise: bool = False
+    guard: Guard
     rules: dict[str, RegisteredRule] = attrs.field(factory=dict)
     analyzers: dict[str, RegisteredAnalyzer] = attrs.field(factory=dict)
     reporters: dict[str, RegisteredReporter] = attrs.field(factory=dict)
@@ -56,7 +55,6 @@ class Intake:
     withheld: dict[type, str] = attrs.field(factory=dict)
     problems: list[Problem] = attrs.field(factory=list)
     plugins: list[PluginInfo] = attrs.field(factory=list)
-    late: list[Problem] = attrs.field(factory=list)
     _owners: dict[tuple[str, Any], Origin] = attrs.field(factory=dict)
 
     def take(self, loaded: LoadedPlugin) -> None:
@@ -104,7 +102,7 @@ class Intake:
 
     def _source(self, origin: Origin, source: Source) -> Source:
         self._claim(origin, "source", source.name)
-        return guarded_source(source, origin, self.late.append, reraise=self.reraise)
+        return guarded_source(source, origin, self.guard)
 
     def _reporter(self, origin: Origin, reporter: Reporter) -> RegisteredReporter:
         self._claim(origin, "reporter", reporter.name)
@@ -143,7 +141,7 @@ class Intake:
         return RegisteredRule(plain, wants, thresholds, page, owner=_provisional(origin))
 
     def _guarded(self, origin: Origin, stage: str, call: Callable[[], T]) -> T | None:
-        result = guard(origin, stage, call, reraise=self.reraise)
+        result = self.guard(origin, stage, call)
         if type(result) is Failure:
             self.problems.append(result.problem)
             return None

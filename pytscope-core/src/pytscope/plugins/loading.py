@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -14,11 +13,11 @@ import attrs
 import pluggy
 
 from pytscope.model.report import Problem
+from pytscope.model.wording import did_you_mean, one_line
 from pytscope.plugins import hookspecs
-from pytscope.plugins.discovery import BUILTIN, Advertised
+from pytscope.plugins.discovery import BUILTIN, Advertised, unmet
 from pytscope.plugins.hookspecs import HOOKS, PROJECT
-from pytscope.plugins.isolation import Failure, Origin, Refusal, guard
-from pytscope.plugins.wording import did_you_mean, one_line
+from pytscope.plugins.isolation import Failure, Guard, Origin, Refusal
 
 COLLECTORS = "pytscope.collectors"
 BUILTIN_MODULE = "pytscope.builtin.plugin"
@@ -43,47 +42,57 @@ class LoadedPlugin:
     load_ns: int = 0
 
 
-def load_builtins(*, reraise: bool = False) -> LoadedPlugin:
+def load_builtins(guard: Guard) -> LoadedPlugin:
     """Load pytscope's own analyzers, rules, reporters and sources."""
-    return _timed(BUILTIN, lambda: importlib.import_module(BUILTIN_MODULE), reraise=reraise)
+    return _timed(BUILTIN, lambda: importlib.import_module(BUILTIN_MODULE), guard)
 
 
-def load(plugin: Advertised, *, reraise: bool = False) -> LoadedPlugin:
-    """Load an advertised plugin.
-
-    Args:
-        plugin: What to load.
-        reraise: Raise a `PluginError` at the first failure.
-    """
-    return _timed(plugin.origin, plugin.entry_point.load, reraise=reraise)
+def load(plugin: Advertised, guard: Guard) -> LoadedPlugin:
+    """Load an advertised plugin."""
+    return _timed(plugin.origin, partial(_imported, plugin), guard)
 
 
-def _timed(origin: Origin, imported: Callable[[], Any], *, reraise: bool) -> LoadedPlugin:
-    began = time.perf_counter_ns()
-    plugin = guard(origin, "load", imported, reraise=reraise)
+def _imported(plugin: Advertised) -> Any:
+    point = plugin.entry_point
+    if not point.value.strip() or point.pattern.match(point.value) is None:
+        msg = f"its entry point names no module: {point.value!r}"
+        raise Refusal(msg)
+    try:
+        return point.load()
+    except ImportError as error:
+        missing = unmet(plugin.requires)
+        if not missing:
+            raise
+        msg = f"{one_line(str(error))}; {plugin.origin.distribution} {missing}"
+        raise ImportError(msg) from error
+
+
+def _timed(origin: Origin, imported: Callable[[], Any], guard: Guard) -> LoadedPlugin:
+    began = guard.clock()
+    plugin = guard(origin, "load", imported)
     loaded = (
         LoadedPlugin(origin, problems=(plugin.problem,))
         if type(plugin) is Failure
-        else collect(origin, plugin, reraise=reraise)
+        else collect(origin, plugin, guard)
     )
-    return attrs.evolve(loaded, load_ns=time.perf_counter_ns() - began)
+    return attrs.evolve(loaded, load_ns=guard.clock() - began)
 
 
-def collect(origin: Origin, plugin: Any, *, reraise: bool = False) -> LoadedPlugin:
+def collect(origin: Origin, plugin: Any, guard: Guard) -> LoadedPlugin:
     """Call every hook of an imported plugin.
 
     Args:
         origin: Who it is.
         plugin: A module, an instance, or a class, which is instantiated.
-        reraise: Raise a `PluginError` at the first failure.
+        guard: Calls it.
     """
-    hooks = guard(origin, "register", partial(_hooks, origin, plugin), reraise=reraise)
+    hooks = guard(origin, "register", partial(_hooks, origin, plugin))
     if type(hooks) is Failure:
         return LoadedPlugin(origin, problems=(hooks.problem,))
     declared: dict[str, tuple[Any, ...]] = {}
     problems: list[Problem] = []
     for name, function in hooks:
-        items = guard(origin, name, partial(_items, name, function), reraise=reraise)
+        items = guard(origin, name, partial(_items, name, function))
         if type(items) is Failure:
             problems.append(items.problem)
         else:

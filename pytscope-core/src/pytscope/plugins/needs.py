@@ -11,10 +11,10 @@ from typing import Annotated, Any, Union
 
 import attrs
 
+from pytscope.model.wording import did_you_mean
 from pytscope.plugins.declare import Analyzer
 from pytscope.plugins.isolation import Refusal
 from pytscope.plugins.signatures import parameters, resolved
-from pytscope.plugins.wording import did_you_mean
 
 
 class Kind(enum.Enum):

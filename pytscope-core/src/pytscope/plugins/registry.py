@@ -10,14 +10,16 @@ from packaging.utils import canonicalize_name
 
 from pytscope.model.errors import UsageError
 from pytscope.model.report import PluginInfo, PluginState, Problem
+from pytscope.model.wording import did_you_mean
 from pytscope.plugins.declare import Source
 from pytscope.plugins.discovery import Advertised, find_plugins, unknown_names
 from pytscope.plugins.entries import RegisteredAnalyzer, RegisteredReporter, RegisteredRule
 from pytscope.plugins.intake import Intake
+from pytscope.plugins.isolation import Guard
+from pytscope.plugins.listing import explained
 from pytscope.plugins.loading import LoadedPlugin, load, load_builtins
 from pytscope.plugins.ordering import in_order
 from pytscope.plugins.selection import PluginSelection
-from pytscope.plugins.wording import did_you_mean
 
 
 @attrs.frozen(eq=False)
@@ -32,7 +34,7 @@ class Registry:
         problems: What went wrong while it was built.
         plugins: Every advertised plugin, the built-ins first.
         withheld: For types whose analyzer was refused: why there is none.
-        late: Failures of sources while a run was opened; grows as that happens.
+        guard: Called the plugins, and calls the sources.
     """
 
     rules: Mapping[str, RegisteredRule]
@@ -42,7 +44,12 @@ class Registry:
     problems: tuple[Problem, ...] = ()
     plugins: tuple[PluginInfo, ...] = ()
     withheld: Mapping[type, str] = attrs.field(factory=dict, repr=False)
-    late: list[Problem] = attrs.field(factory=list, repr=False)
+    guard: Guard = attrs.field(factory=Guard, repr=False)
+
+    @property
+    def late(self) -> tuple[Problem, ...]:
+        """What failed, or was changed, while a run was opened."""
+        return tuple(self.guard.noted)
 
     @property
     def rule_names(self) -> Mapping[str, str]:
@@ -84,20 +91,21 @@ def load_registry(
         selection: Which plugins to load; all by default.
         raise_errors: Raise a `PluginError` at the first failure of a plugin.
     """
-    chosen = selection or PluginSelection()
+    chosen, guard = selection or PluginSelection(), Guard(raise_errors)
     advertised, problems = find_plugins()
     rows = [(p, _left_out(p, chosen)) for p in advertised]
-    loaded = [load(p, reraise=raise_errors) for p, row in rows if row is None]
+    built_in = load_builtins(guard)
+    loaded = [load(p, guard) for p, row in rows if row is None]
     unfit = (
         p.origin.problem("find", f"it {row.reason}; it was not loaded")
         for p, row in rows
         if row is not None and row.state is PluginState.INCOMPATIBLE
     )
     return build_registry(
-        (load_builtins(reraise=raise_errors), *loaded),
+        (built_in, *loaded),
         listed=[row for _, row in rows if row is not None],
         problems=(*problems, *unknown_names(chosen, advertised), *unfit),
-        raise_errors=raise_errors,
+        guard=guard,
     )
 
 
@@ -117,7 +125,7 @@ def build_registry(
     *,
     listed: Iterable[PluginInfo] = (),
     problems: Iterable[Problem] = (),
-    raise_errors: bool = False,
+    guard: Guard | None = None,
 ) -> Registry:
     """Build a registry from loaded plugins, in order of precedence.
 
@@ -125,9 +133,9 @@ def build_registry(
         loaded: What was loaded, the built-ins first.
         listed: Rows of plugins that were not loaded.
         problems: What went wrong before.
-        raise_errors: Raise a `PluginError` at the first failure.
+        guard: Called the plugins so far.
     """
-    intake = Intake(reraise=raise_errors)
+    intake = Intake(guard or Guard())
     for plugin in loaded:
         intake.take(plugin)
     analyzers, cycles = in_order(tuple(intake.analyzers.values()))
@@ -141,13 +149,15 @@ def build_registry(
         (*intake.plugins, *listed),
         key=lambda p: (not p.builtin, canonicalize_name(p.distribution), p.name),
     )
+    found = (*problems, *intake.problems, *cycles, *intake.guard.noted)
+    intake.guard.noted.clear()
     return Registry(
         rules=dict(sorted(intake.rules.items())),
         analyzers=kept,
         reporters=dict(sorted(intake.reporters.items())),
         sources=tuple(intake.sources.values()),
-        problems=(*problems, *intake.problems, *cycles),
-        plugins=tuple(rows),
+        problems=found,
+        plugins=explained(rows, found),
         withheld=intake.withheld | circular,
-        late=intake.late,
+        guard=intake.guard,
     )

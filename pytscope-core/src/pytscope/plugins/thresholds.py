@@ -13,6 +13,7 @@ import attrs
 from pytscope.plugins.isolation import Refusal
 from pytscope.plugins.signatures import parameters, resolved
 
+_LARGEST = 2**63
 TYPES = (bool, int, float, str)
 _WORDS = {"true": True, "yes": True, "on": True, "1": True} | {
     "false": False,
@@ -103,6 +104,8 @@ class Threshold:
     def _within(self, value: float | str) -> bool:
         if isinstance(value, str | bool):
             return True
+        if isinstance(value, int) and abs(value) >= _LARGEST:
+            return False
         return not math.isnan(value) and self.bounds.admit(value)
 
 
@@ -158,7 +161,7 @@ def _bounds(extras: Iterable[Any]) -> Bounds:
         for side in ("ge", "gt", "le", "lt"):
             limit = getattr(extra, side, None)
             if isinstance(limit, int | float):
-                limits[side] = limit
+                limits[side] = float(limit)
     return Bounds(**limits)
 
 

@@ -7,8 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-MAX_STEP = 10**17
-"""Largest number of a first step; the reader takes step numbers of 18 digits."""
+from pytscope.recording.harmless import tried
+
+MAX_STEP = 10**15
+"""Largest number of a first step; the reader takes step numbers up to 2**53."""
 
 Say = Callable[[str], object]
 
@@ -24,26 +26,24 @@ def count(name: str, value: Any, say: Say, *, most: int = 2**31) -> int | None:
     """
     if value is None:
         return None
-    try:
+
+    def read() -> int | None:
         number = int(value) if isinstance(value, float) else operator.index(value)
-        if 0 <= number <= most and number == value:
-            return number
-    except Exception:  # noqa: BLE001  # any object may have been given
-        number = -1
-    say(f"{name}={_shown(value)} is no number from 0 to {most:,}; it is left out")
-    return None
+        return number if 0 <= number <= most and number == value else None
+
+    found = tried(read, lambda _: None)
+    if found is None:
+        say(f"{name}={_shown(value)} is no number from 0 to {most:,}; it is left out")
+    return found
 
 
 def amount(name: str, value: Any, say: Say) -> float | None:
     """A finite number above 0 as a float, or None for None and for what is none."""
     if value is None:
         return None
-    try:
-        number = float(value)
-        if math.isfinite(number) and number > 0:
-            return number
-    except Exception:  # noqa: BLE001  # any object may have been given
-        number = 0.0
+    number = tried(lambda: float(value), lambda _: 0.0)
+    if math.isfinite(number) and number > 0:
+        return number
     say(f"{name}={_shown(value)} is no number above 0; it is left out")
     return None
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-MOST_NS = 2**60
-"""Distance from the first reading (36 years) beyond which a reading is no time."""
+from pytscope.recording.harmless import tried
+
+MOST_NS = 2**55
+"""Distance from the first reading (over a year) beyond which a reading is no time."""
 
 
 class GivenClock:
@@ -26,14 +29,9 @@ class GivenClock:
 
     def __call__(self) -> int:
         """The time, nanoseconds."""
-        try:
-            value = self._read()
-            now: int = int(value)  # type: ignore[call-overload]  # what has no integer raises
-        except Exception as error:  # noqa: BLE001  # a clock given by the user is a stranger's code
-            self.fault = f"the given clock raised {type(error).__name__}; its last time was kept"
+        now = tried(self._reading, self._failed)
+        if now is None:
             return self._last
-        if type(value) is float:
-            self.fault = "the given clock gave a float, not integer nanoseconds; it was cut to one"
         if self._first is None:
             self._first = now
         if abs(now - self._first) > MOST_NS:
@@ -41,3 +39,12 @@ class GivenClock:
             return self._last
         self._last = now
         return now
+
+    def _reading(self) -> int | None:
+        value: Any = self._read()
+        if type(value) is float:
+            self.fault = "the given clock gave a float, not integer nanoseconds; it was cut to one"
+        return int(value)
+
+    def _failed(self, error: BaseException) -> None:
+        self.fault = f"the given clock raised {type(error).__name__}; its last time was kept"

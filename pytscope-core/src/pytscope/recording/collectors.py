@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import Any, Protocol
 
 from pytscope.recording.columns import INT64
-from pytscope.recording.harmless import warn_once
+from pytscope.recording.harmless import tried, warn_once
 from pytscope.recording.keys import CLOSE, Open, Sample
+from pytscope.recording.plain import described, text
 
 GROUP = "pytscope.collectors"
 DEAR_NS = 200_000
 """Mean time of a sample above which every second one is left out, and so on."""
+WATCHED = 8
+"""Samples that the mean is taken over,"""
+INTERRUPTED = 2
+"""without the longest ones: the system may have run something else in between."""
 MAX_EVERY = 1024
+KINDS = "bis"
 Columns = Mapping[str, str]
 """Column names with their kinds: `b` bytes, `i` integer, `s` scalar."""
 
@@ -28,7 +35,12 @@ class Collector(Protocol):
     name: str
 
     def start(self, info: Mapping[str, Any]) -> Columns:
-        """Get ready; returns the columns of a sample with their kinds."""
+        """Get ready; returns the columns of a sample with their kinds.
+
+        Without any, nothing is sampled. `info` has `run_dir`, `rank`, `memory`
+        (the recorder's `collect_memory`) and `note`, which takes an event: its
+        kind and its values.
+        """
 
     def sample(self) -> tuple[int | float | None, ...]:
         """One value per column; None for one that could not be read."""
@@ -55,79 +67,126 @@ class Sampler:
         note: Callable[[str, dict[str, Any]], None],
     ) -> None:
         self._collector = collector
+        self._name = _named(collector)
         self._columns = tuple(columns.items())
         self._clock = clock
         self._note = note
         self._keys: dict[tuple[str, tuple[str, ...]], Sample] = {}
         self._every = 1
         self._wait = 0
-        self._spent = 0
-        self._taken = 0
+        self._took: list[int] = []
         self._block = Open("log")
-        self.dropped = False
+        self.dropped = not columns
 
-    def __call__(self, events: list[Any]) -> None:
-        """Sample, unless it is not yet time again."""
+    def __call__(self, values: list[Any], stamps: list[Any]) -> None:
+        """Sample, unless it is not yet time again.
+
+        Args:
+            values: Gets the sample's entries, which belong to the step just ended.
+            stamps: Gets those of the time it took.
+        """
         self._wait -= 1
         if self._wait > 0 or self.dropped:
             return
         self._wait = self._every
         opened, began = self._clock(), perf_counter_ns()
-        try:
-            values = tuple(map(_number, self._collector.sample()))
-            if len(values) != len(self._columns):
-                msg = f"sample() gave {len(values)} values for {len(self._columns)} columns"
-                raise ValueError(msg)  # noqa: TRY301  # one way out for every fault of the collector
-        except Exception as error:  # noqa: BLE001  # a collector is a stranger's code
-            self._drop(error)
-            return
-        self._append(events, values)
-        events += (self._block, opened, CLOSE, self._clock())
-        self._watch(perf_counter_ns() - began)
+        entries = tried(self._sampled, self._drop)
+        if entries is not None:
+            values += entries
+            stamps += (self._block, opened, CLOSE, self._clock())
+            self._watch(perf_counter_ns() - began)
 
-    def _append(self, events: list[Any], values: tuple[Any, ...]) -> None:
-        for kind in "bis":
+    def _sampled(self) -> list[Any]:
+        """One sample as entries of the event list."""
+        values = tuple(self._collector.sample())
+        if len(values) != len(self._columns):
+            msg = f"sample() gave {len(values)} values for {len(self._columns)} columns"
+            raise ValueError(msg)
+        entries: list[Any] = []
+        for kind in KINDS:
             there = [
-                (name, v)
+                (name, number)
                 for (name, k), v in zip(self._columns, values, strict=True)
-                if k == kind and v is not None
+                if k == kind and (number := _number(kind, v)) is not None
             ]
             if there:
                 names = tuple(name for name, _ in there)
                 key = self._keys.setdefault((kind, names), Sample(kind, names))
-                kept = tuple(float(v) if kind == "s" else int(v) for _, v in there)
-                events += (key, kept)
+                entries += (key, tuple(number for _, number in there))
+        return entries
 
     def _watch(self, took: int) -> None:
-        self._spent += took
-        self._taken += 1
-        if self._taken < 8:  # noqa: PLR2004  # a mean over eight samples
+        self._took.append(took)
+        if len(self._took) < WATCHED:
             return
-        mean, self._spent, self._taken = self._spent // self._taken, 0, 0
+        own = sorted(self._took)[:-INTERRUPTED]
+        mean, self._took = sum(own) // len(own), []
         if mean > DEAR_NS * self._every and self._every < MAX_EVERY:
             self._every *= 2
-            values = {"name": self._collector.name, "every": self._every, "mean_ns": mean}
+            values = {"name": self._name, "every": self._every, "mean_ns": mean}
             self._note("collector_slowed", values)
 
-    def _drop(self, error: Exception) -> None:
+    def _drop(self, error: BaseException) -> None:
         self.dropped = True
-        name = self._collector.name
-        self._note("collector", {"name": name, "error": f"{type(error).__name__}: {error}"})
-        warn_once(f"collector {name!r} raised {type(error).__name__} and is dropped")
+        said = described(error)
+        self._note("collector", {"name": self._name, "error": f"{said['type']}: {said['message']}"})
+        warn_once(f"collector {self._name!r} raised {said['type']} and is dropped")
 
     def stop(self) -> None:
         """Stop the collector."""
-        try:
-            self._collector.stop()
-        except Exception as error:  # noqa: BLE001  # a collector is a stranger's code
-            self._drop(error)
+        tried(self._collector.stop, self._drop)
 
 
-def _number(value: Any) -> int | float | None:
-    if value is None or isinstance(value, float):
-        return value
+def _number(kind: str, value: Any) -> int | float | None:
+    """A sampled value as its column keeps it, or None for one that it cannot keep."""
+    if value is None:
+        return None
+    if kind == "s":
+        return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     number = int(value)
     return number if INT64[0] <= number <= INT64[1] else None
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """The collectors of an argument, which may also be one by itself."""
+    if isinstance(given, str):
+        return (given,)
+    return tried(lambda: tuple(given), lambda _: (given,))
+
+
+def started(
+    item: str | Collector, info: Mapping[str, Any], say: Callable[[str], object]
+) -> tuple[Collector, Columns] | None:
+    """Find and start a collector; None, and said why, when that fails.
+
+    Args:
+        item: The collector, or the name that a package advertises it under.
+        info: What its `start` is told.
+        say: Takes the sentence.
+    """
+
+    def start() -> tuple[Collector, Columns]:
+        collector = find(item) if isinstance(item, str) else item
+        columns = {str(name): kind for name, kind in dict(collector.start(info)).items()}
+        odd = sorted({str(kind) for kind in columns.values()} - set(KINDS))
+        if odd:
+            msg = f"no column is of kind {', '.join(odd)}; kinds are {', '.join(KINDS)}"
+            raise ValueError(msg)
+        return collector, columns
+
+    def failed(error: BaseException) -> None:
+        said = described(error)
+        say(f"collector {_named(item)!r} did not start: {said['message'] or said['type']}")
+
+    return tried(start, failed)
+
+
+def _named(item: object) -> str:
+    if isinstance(item, str):
+        return item
+    return tried(lambda: str(getattr(item, "name", "") or text(item)), lambda _: text(item))
 
 
 def find(name: str) -> Collector:

@@ -6,9 +6,11 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 INT64 = (-(2**63), 2**63 - 1)
+_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def pack_ints(values: Sequence[int]) -> tuple[str, bytes]:
@@ -23,46 +25,61 @@ def pack_ints(values: Sequence[int]) -> tuple[str, bytes]:
 def pack_floats(values: Sequence[float]) -> tuple[str, bytes]:
     """Pack floats, four bytes each when none loses a bit by it, else eight."""
     n = len(values)
-    wide = struct.pack(f"<{n}d", *values)
+    wide = struct.Struct(f"<{n}d")
     try:
         narrow = struct.pack(f"<{n}f", *values)
     except OverflowError:
-        return "<f8", wide
-    if struct.pack(f"<{n}d", *struct.unpack(f"<{n}f", narrow)) == wide:
+        return "<f8", wide.pack(*values)
+    back = struct.unpack(f"<{n}f", narrow)
+    if back == tuple(values):
         return "<f4", narrow
-    return "<f8", wide
+    exact = wide.pack(*values)
+    if back[0] != values[0] == values[0]:
+        return "<f8", exact
+    # a NaN equals nothing, but its bits may be the same
+    return ("<f4", narrow) if wide.pack(*back) == exact else ("<f8", exact)
 
 
 class Pattern:
-    """The columns of the steps of one shape.
+    """The steps of one shape, packed column by column.
 
     Attributes:
-        count: Steps of this shape.
-        columns: `(kind, name, values)` in writing order; `values` are as many
-            as there are steps.
-        meta: Constants of the shape.
+        count: How many there are.
     """
 
-    __slots__ = ("columns", "count", "meta")
+    __slots__ = ("_columns", "_meta", "_parts", "count")
 
-    def __init__(
-        self, count: int, columns: list[tuple[str, str, Sequence[Any]]], meta: Mapping[str, int]
-    ) -> None:
+    def __init__(self, count: int, meta: Mapping[str, int]) -> None:
         self.count = count
-        self.columns = columns
-        self.meta = meta
+        self._meta = meta
+        self._columns: list[tuple[str, str, str]] = []
+        self._parts: list[bytes] = []
 
-    def pack(self) -> tuple[list[Any], bytes]:
-        """The pattern's header entry and its bytes."""
-        header, parts = [], []
-        for kind, name, values in self.columns:
-            dtype, data = (pack_floats if kind == "s" else pack_ints)(values)
-            header.append([kind, name, dtype])
-            parts.append(data)
-        entry: list[Any] = [self.count, header]
-        if self.meta:
-            entry.append(self.meta)
-        return entry, b"".join(parts)
+    def add(self, kind: str, name: str, values: Sequence[Any]) -> None:
+        """Pack a column at once, while its numbers are near; one value a step."""
+        dtype, data = (pack_floats if kind == "s" else pack_ints)(values)
+        self._columns.append((kind, name, dtype))
+        self._parts.append(data)
+
+    def __bool__(self) -> bool:
+        """Whether it has a column."""
+        return bool(self._columns)
+
+    @property
+    def entry(self) -> str:
+        """Its place in the block's header, as JSON."""
+        meta = f",{_json(self._meta)}" if self._meta else ""
+        return f"[{self.count},{_columns(tuple(self._columns))}{meta}]"
+
+    @property
+    def data(self) -> bytes:
+        """Its columns, one after the other."""
+        return b"".join(self._parts)
+
+
+@lru_cache(maxsize=1024)
+def _columns(header: tuple[tuple[str, str, str], ...]) -> str:
+    return _json(header)
 
 
 def steps_record(first: int, t0: int, which: bytes, patterns: Sequence[Pattern]) -> bytes:
@@ -74,16 +91,19 @@ def steps_record(first: int, t0: int, which: bytes, patterns: Sequence[Pattern])
         which: Index of each step's pattern.
         patterns: The patterns, at most 256.
     """
-    packed = [pattern.pack() for pattern in patterns]
-    data = b"".join([which if len(patterns) > 1 else b"", *(part for _, part in packed)])
-    header = {"b": "steps", "pats": [entry for entry, _ in packed], "step": first}
-    return record({**header, "n": len(which), "t0": t0}, data)
+    data = b"".join([which if len(patterns) > 1 else b"", *(p.data for p in patterns)])
+    entries = ",".join(pattern.entry for pattern in patterns)
+    text = f'{{"b":"steps","pats":[{entries}],"step":{first},"n":{len(which)},"t0":{t0}'
+    return _sealed(f'{text},"len":{len(data)}', data)
 
 
-def record(header: Mapping[str, Any], data: bytes | None = None) -> bytes:
-    """A header line with its checksum, and the bytes that follow it."""
-    line = dict(header) if data is None else {**header, "len": len(data)}
-    text = json.dumps(line, separators=(",", ":"), allow_nan=False).encode()[:-1]
-    crc = zlib.crc32(data or b"", zlib.crc32(text))
-    head = b'%b,"crc":%d}\n' % (text, crc)
+def record(header: Mapping[str, Any]) -> bytes:
+    """A header line with its checksum."""
+    return _sealed(_json(dict(header))[:-1])
+
+
+def _sealed(text: str, data: bytes | None = None) -> bytes:
+    """A header without its closing brace, its checksum, and the bytes that follow it."""
+    line = text.encode()
+    head = b'%b,"crc":%d}\n' % (line, zlib.crc32(data or b"", zlib.crc32(line)))
     return head if data is None else b"%b%b\n" % (head, data)

@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
-from pytscope.recording.columns import Pattern, record, steps_record
+from pytscope.recording.columns import record, steps_record
 from pytscope.recording.harmless import warn_once
-from pytscope.recording.keys import BROKEN, DROPPED, END, FINISH, START, is_end, is_value
+from pytscope.recording.keys import (
+    DROPPED,
+    FINISH,
+    START,
+    is_end,
+    is_value,
+    only_marks,
+)
 from pytscope.recording.plain import plain
-from pytscope.recording.plans import late_values, training_goes_on
-from pytscope.recording.prefix import given_up, moved, settled, step_ends
+from pytscope.recording.plans import Plan, late_values, training_goes_on
+from pytscope.recording.prefix import given_up, moved, settled
 from pytscope.recording.scalars import log_values, resolved
-from pytscope.recording.shapes import Shapes, Step
-from pytscope.recording.tile import Segments, Tiling, first_training, sum_segments
+from pytscope.recording.shapes import Shapes
+from pytscope.recording.steps import Batch, Steps
+from pytscope.recording.tile import MANY, Segments, Tiling, first_training, sum_segments
 
 MAX_PHASES = 256
 MAX_SCALARS = 1024
 MAX_NAME = 200
 UNNAMED = "(no name)"
 MAX_PATTERNS = 256
-LONG_STEP = 4096
-"""Keys of one step above which it is tiled by itself and summed by phase."""
 OPEN_SEGMENTS = 64
 """Segments an `open` record keeps in order; beyond, they are summed by phase."""
 
@@ -141,8 +148,10 @@ class Drain:
             keys, values = keys[1:], values[1:]
         if keys and not self.started:
             keys, values = self._startup(keys, values)
-        if keys and not self._uniform(keys, values):
-            self._mixed(keys, values)
+        if keys:
+            batch = self._cut(keys, values)
+            self._write(batch)
+            self._ends = batch.ends
 
     def _skip(self, steps: int, end: int, blocks: tuple[str, ...]) -> None:
         if not self.started:
@@ -177,107 +186,82 @@ class Drain:
 
     def _fed(self, keys: list[Any], values: list[Any]) -> Tiling:
         tiling = self._open or Tiling(self._blocks, self.at)
-        for key, value in zip(keys, values, strict=True):
-            if not is_value(key):
-                tiling.feed(key, value)
+        tiling.feed_all(keys, values)
         return tiling
 
-    def _uniform(self, keys: list[Any], values: list[Any]) -> bool:
-        """Pack steps that all have the shape of the first; tell whether they had."""
-        if self._open is not None or END not in keys or BROKEN in keys:
-            return False
-        size = keys.index(END) + 1
-        while size < len(keys) and is_value(keys[size]):
-            size += 1
-        steps, rest = divmod(len(keys), size)
-        if rest or size > LONG_STEP or keys != keys[:size] * steps:
-            return False
-        shape = tuple(keys[:size])
-        plan = self._shapes.plan(self._blocks, shape)
-        if plan.late or plan.blocks != self._blocks:
-            return False
-        columns = [values[i::size] for i in range(size)]
-        ends = columns[plan.stamps[-1]]
-        pattern = self._shapes.pattern(plan, shape, columns, [self.at, *ends[:-1]])
-        if pattern is None:
-            return False
-        self._write(bytes(steps), [pattern], ends[-1])
-        self._ends = ends
-        return True
-
-    def _mixed(self, keys: list[Any], values: list[Any]) -> None:
-        """Pack steps of several shapes."""
-        groups: dict[tuple[object, ...], int] = {}
-        rows: list[list[Step]] = []
-        which = bytearray()
-        steps = self._cut(keys, values)
-        for step in steps:
-            sign = step.signature()
-            if sign not in groups and len(rows) == MAX_PATTERNS:
-                self._write_groups(which, rows)
-                groups, rows, which = {}, [], bytearray()
-            place = groups.setdefault(sign, len(rows))
-            if place == len(rows):
-                rows.append([])
-            rows[place].append(step)
-            which.append(place)
-        self._write_groups(which, rows)
-        self._ends = [step.end for step in steps]
-
-    def _write_groups(self, which: bytearray, rows: list[list[Step]]) -> None:
-        patterns = [self._shapes.group(steps) for steps in rows]
-        self._write(bytes(which), patterns, max(steps[-1].end for steps in rows))
-
-    def _write(self, which: bytes, patterns: list[Pattern], end: int) -> None:
-        self._out.append(steps_record(self.step, self.at - self.start_ns, which, patterns))
-        self.step += len(which)
-        self.at = end
-
-    def _cut(self, keys: list[Any], values: list[Any]) -> list[Step]:
+    def _cut(self, keys: list[Any], values: list[Any]) -> Batch:
         """Cut a prefix into steps; values logged late move to the step before."""
-        steps: list[Step] = []
+        batch = Batch()
         start, at = 0, self.at
-        for end, stop in step_ends(keys):
-            step = self._step(at, values[end], tuple(keys[start:stop]), values[start:stop])
-            self._settle(step, steps)
-            steps.append(step)
-            start, at = stop, step.end
-        return steps
+        for size, count in self._shapes.runs(keys):
+            stop = start + size * count
+            while start < stop:
+                shape = tuple(keys[start : start + size])
+                if self._open is not None or size > MANY:
+                    at = batch.put(*self._long(at, shape, values[start : start + size]))
+                    start += size
+                    continue
+                plan = self._shapes.plan(self._blocks, shape)
+                taken = values[start : stop if plan.alike else start + size]
+                if plan.late:
+                    at = self._early(batch, plan, Steps(shape, taken, [at], plan))
+                else:
+                    at = batch.add(plan, shape, taken, at)
+                self._blocks = plan.blocks
+                start += len(taken)
+        return batch
 
-    def _step(self, at: int, end: int, keys: tuple[object, ...], values: list[Any]) -> Step:
+    def _write(self, batch: Batch) -> None:
+        """Write steps in a row, those of one shape packed together."""
+        made = [self._shapes.patterns(steps) for steps in batch.groups]
+        patterns = list(chain.from_iterable(some for some, _ in made))
+        if len(patterns) > MAX_PATTERNS:
+            for half in batch.halves():
+                self._write(half)
+            return
+        order = batch.order
+        if len(patterns) > len(made):
+            before = accumulate((len(some) for some, _ in made), initial=0)
+            places = [
+                map(first.__add__, which) for first, (_, which) in zip(before, made, strict=False)
+            ]
+            order = [next(places[group]) for group in order]
+        t0 = self.at - self.start_ns
+        self._out.append(steps_record(self.step, t0, bytes(order), patterns))
+        self.step += len(order)
+        self.at = batch.ends[-1]
+
+    def _long(self, at: int, keys: tuple[object, ...], values: list[Any]) -> tuple[Steps, int]:
+        """A step that is tiled by itself, very long or begun in an earlier prefix; and its end."""
         entry = self._blocks
-        if self._open is None and len(keys) <= LONG_STEP:
-            plan = self._shapes.plan(entry, keys)
-            for i in plan.logs:
-                values[i] = resolved(values[i])
-            self._blocks = plan.blocks
-            return Step(at, end, keys, values, plan=plan)
         tiling = self._fed(list(keys), values)
-        kept = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        kept = _values(keys, values)
         late = 0 if self._open_begun else len(late_values(entry, keys))
         self._log_late(kept[:late])
         logged = self._open_values + kept[late:]
         self._blocks = tiling.blocks
         self._open, self._open_values, self._open_begun = None, [], False
-        return Step(at, end, tuple(k for k, _ in logged), [v for _, v in logged], tiling=tiling)
+        end = next(v for k, v in zip(keys[::-1], values[::-1], strict=True) if is_end(k))
+        names, numbers = tuple(k for k, _ in logged), [v for _, v in logged]
+        return Steps(names, numbers, [at], None, tiling), end
 
-    def _settle(self, step: Step, before: list[Step]) -> None:
-        if step.plan is None or not step.plan.late:
-            return
-        late = [(step.keys[i], step.values[i]) for i in step.plan.late]
-        keep = [i for i in range(len(step.keys)) if i not in step.plan.late]
-        entry = step.plan.entry
-        step.keys = tuple(step.keys[i] for i in keep)
-        step.values = [step.values[i] for i in keep]
-        step.plan = self._shapes.plan(entry, step.keys)
-        if not before:
+    def _early(self, batch: Batch, plan: Plan, step: Steps) -> int:
+        """Take in a step; what was logged before it began goes to the one before."""
+        pairs = list(zip(step.keys, step.values, strict=True))
+        late = [(k, resolved(v)) for i, (k, v) in enumerate(pairs) if i in plan.late]
+        if batch.order:
+            last, end = batch.pop()
+            batch.put(self._with(last, [*zip(last.keys, last.values, strict=True), *late]), end)
+        else:
             self._log_late(late)
-            return
-        last = before[-1]
-        last.keys += tuple(key for key, _ in late)
-        last.values += [value for _, value in late]
-        if last.plan is not None:
-            last.plan = self._shapes.plan(last.plan.entry, last.keys)
+        kept = [pair for i, pair in enumerate(pairs) if i not in plan.late]
+        return batch.put(self._with(step, kept), 0)
+
+    def _with(self, step: Steps, pairs: list[tuple[object, Any]]) -> Steps:
+        """One step with other values."""
+        keys, values = tuple(k for k, _ in pairs), [v for _, v in pairs]
+        plan = step.plan and self._shapes.plan(step.plan.entry, keys)
+        return Steps(keys, values, step.at, plan, step.tiling)
 
     def _log_late(self, pairs: list[tuple[object, Any]]) -> None:
         """Write values that belong to a step already packed, or to the run."""
@@ -303,7 +287,7 @@ class Drain:
         keys, values = settled(events[::2]), events[1::2]
         if not self.started:
             keys, values = self._startup(keys, values)
-        pairs = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        pairs = [] if only_marks(keys) else _values(keys, values)
         began = training_goes_on(self._blocks_now, tuple(keys))
         late = 0
         if not self._open_begun:
@@ -335,9 +319,7 @@ class Drain:
 
     def _peek(self, events: list[Any], now: int) -> Tiling:
         tiling = copy.deepcopy(self._open) if self._open else Tiling(self._blocks, self.at)
-        for key, value in zip(settled(events[::2]), events[1::2], strict=True):
-            if not is_value(key):
-                tiling.feed(key, value)
+        tiling.feed_all(settled(events[::2]), events[1::2])
         tiling.feed(FINISH, now)
         return tiling
 
@@ -347,7 +329,7 @@ class Drain:
         keys, values = settled(events[::2]), events[1::2]
         if keys and not self.started:
             keys, values = self._startup(keys, values)
-        pairs = [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
+        pairs = _values(keys, values)
         began = training_goes_on(self._blocks, tuple(keys))
         late = len(pairs) if began is None else sum(map(is_value, keys[:began]))
         self._log_late(pairs[:late])
@@ -363,6 +345,11 @@ class Drain:
             segments = ()
         self.at = now
         return sum_named(segments, self._phase)
+
+
+def _values(keys: Sequence[object], values: Sequence[Any]) -> list[tuple[object, Any]]:
+    """The logged values among pairs, those on a device read."""
+    return [(k, resolved(v)) for k, v in zip(keys, values, strict=True) if is_value(k)]
 
 
 def sum_named(segments: Segments, named: Callable[[str], str]) -> list[tuple[str, int]]:

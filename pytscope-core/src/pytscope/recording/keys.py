@@ -6,6 +6,8 @@ below, compared by identity.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class Key:
     """A marker in the event list."""
@@ -63,6 +65,10 @@ LOG = Key("log")
 """Logged values, as a tuple in the order of `LOG_NAMES`; None is absent."""
 EXTRA = Key("extra")
 """Logged values under other names, as a dict."""
+SKIPPED = Key("skipped")
+"""The optimizer did not update: the gradients were not finite."""
+PROFILED = Key("profiled")
+"""The step is slowed down by a measurement: rates leave it out."""
 FINISH = Key("finish")
 """The attempt ends."""
 DROPPED = Key("dropped")
@@ -88,3 +94,8 @@ def is_end(key: object) -> bool:
 def is_close(key: object) -> bool:
     """Whether the key ends a block."""
     return key is CLOSE or key is EXHAUSTED
+
+
+def only_marks(keys: Iterable[object]) -> bool:
+    """Whether all keys are marks, found without looking at each from Python."""
+    return {str}.issuperset(map(type, keys))

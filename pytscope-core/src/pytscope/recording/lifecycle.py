@@ -5,18 +5,26 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytscope.recording.profiler import Profiler
 
+DISPLACED = "the process began another recording of this run"
+FOLLOWS = "this process was still recording this run: that attempt ended without finish()"
 _live: dict[int, Profiler] = {}
 _hooked = False
+entered: list[Callable[[Profiler], None]] = []
+"""Told of every recorder that starts recording, before it is remembered."""
 
 
 def enter(profiler: Profiler) -> None:
     """Remember a recorder that started recording."""
     global _hooked  # noqa: PLW0603  # process-wide hooks are set once
+    for tell in tuple(entered):
+        tell(profiler)
     _live[id(profiler)] = profiler
     if not _hooked:
         _hooked = True
@@ -33,6 +41,21 @@ def enter(profiler: Profiler) -> None:
 def leave(profiler: Profiler) -> bool:
     """Forget a recorder that stops; tell whether it was known, which one caller is told."""
     return _live.pop(id(profiler), None) is not None
+
+
+def displace(profiler: Profiler, folder: Path, rank: int) -> bool:
+    """End the recordings of this process that hold the file which a new one is to write.
+
+    A notebook's cell that is run again makes a new recorder and forgets the old one.
+
+    Returns:
+        Whether there were any.
+    """
+    live = list(_live.values())  # at once: other threads start and finish meanwhile
+    others = [p for p in live if p is not profiler and p.records(folder, rank)]
+    for other in others:
+        other.abandon(DISPLACED)
+    return bool(others)
 
 
 def _abandon_all() -> None:

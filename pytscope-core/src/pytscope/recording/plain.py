@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
+
+from pytscope.recording.harmless import tried
 
 MAX_TEXT = 1000
 MAX_DEPTH = 8
@@ -37,10 +40,10 @@ class _Conversion:
         if self._left <= 0 or any(value is outer for outer in self._around):
             return "…"
         self._around.append(value)
-        try:
-            converted = self._converted(value, depth)
-        except Exception as error:  # noqa: BLE001  # a stranger's container must not end the recording
-            converted = f"<{type(value).__name__}: reading it raised {type(error).__name__}>"
+        converted = tried(
+            lambda: self._converted(value, depth),
+            lambda error: f"<{type(value).__name__}: reading it raised {type(error).__name__}>",
+        )
         self._around.pop()
         self._left -= 8 + (len(converted) if isinstance(converted, str) else 0)
         return converted
@@ -60,7 +63,7 @@ class _Conversion:
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
         if isinstance(value, (list, tuple, set, frozenset)):
-            items = [self.of(v, depth + 1) for v in list(value)[:MAX_ITEMS]]
+            items = [self.of(v, depth + 1) for v in islice(value, MAX_ITEMS)]
             more = len(value) - MAX_ITEMS
             return items if more <= 0 else [*items, f"… {more} more"]
         if (fields := getattr(type(value), "__dataclass_fields__", None)) is not None:
@@ -70,16 +73,15 @@ class _Conversion:
         return text(value)
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        items = list(value.items())
         out: dict[str, Any] = {}
-        for key, held in items[:MAX_ITEMS]:
+        for key, held in islice(value.items(), MAX_ITEMS):
             name = str(key) if isinstance(key, str) else text(key)
             if name in out:  # 1 and "1"
                 name = f"{name} ({type(key).__name__})"
             self._left -= len(name)
             out[name[:MAX_TEXT]] = self.of(held, depth + 1)
-        if len(items) > MAX_ITEMS:
-            out["…"] = f"{len(items) - MAX_ITEMS} more"
+        if len(value) > MAX_ITEMS:
+            out["…"] = f"{len(value) - MAX_ITEMS} more"
         return out
 
 
@@ -89,8 +91,19 @@ def _non_finite(value: float) -> str:
 
 def text(value: object) -> str:
     """The value's `repr`, at most 1,000 characters; a `repr` that raises is named."""
-    try:
-        shown = repr(value)
-    except Exception as error:  # noqa: BLE001  # a stranger's __repr__ must not end the recording
-        shown = f"<{type(value).__name__}: repr raised {type(error).__name__}>"
+    shown = tried(
+        lambda: repr(value),
+        lambda error: f"<{type(value).__name__}: repr raised {type(error).__name__}>",
+    )
     return shown if len(shown) <= MAX_TEXT else shown[:MAX_TEXT] + "…"
+
+
+def name_of(value: object) -> str:
+    """The value's `str`; one that raises is named."""
+    return tried(lambda: str(value), lambda _: f"<{type(value).__name__}>")
+
+
+def described(error: BaseException) -> dict[str, str]:
+    """An exception as the values of an event."""
+    message = tried(lambda: str(error), lambda odd: f"str() raised {type(odd).__name__}")
+    return {"type": type(error).__qualname__, "message": text(message)[1:-1]}

@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 
-from pytscope.recording.keys import BEGIN, CLOSE, EXHAUSTED, EXTRA, LOG, Open, Sample, is_value
+from pytscope.recording.keys import (
+    BEGIN,
+    CLOSE,
+    EXHAUSTED,
+    EXTRA,
+    FAIL,
+    LOG,
+    MICRO,
+    Open,
+    Sample,
+    is_value,
+    only_marks,
+)
 from pytscope.recording.tile import Tiling
 
 MAX_SEGMENTS = 1024
 """Segments a step keeps in order; beyond, they are summed by phase."""
+
+FAILED_FLAG = 4
+SKIPPED_FLAG = 2
+PROFILED_FLAG = 16
+"""Bits of `model.records.Flag`, which recording does not import."""
 
 Span = tuple[int, int]
 
@@ -29,9 +46,22 @@ class Plan:
         entry: Blocks open at the step's start.
         blocks: Blocks open at the step's end.
         meta: The pattern's constants: micro-batches, flags.
+        end: Position of the step's end.
+        alike: Whether the next step can have the same plan.
     """
 
-    __slots__ = ("blocks", "entry", "late", "logs", "meta", "phases", "samples", "stamps")
+    __slots__ = (
+        "alike",
+        "blocks",
+        "end",
+        "entry",
+        "late",
+        "logs",
+        "meta",
+        "phases",
+        "samples",
+        "stamps",
+    )
 
     def __init__(
         self, blocks: tuple[str, ...], keys: tuple[object, ...], named: Callable[[str], str]
@@ -45,6 +75,8 @@ class Plan:
         for at, place in enumerate(self.stamps, 1):
             tiling.feed(keys[place], at)
         self.blocks = tiling.blocks
+        self.end = self.stamps[-1]
+        self.alike = not self.late and self.blocks == self.entry
         self.meta = meta_of(tiling)
         segments = [(named(name), length) for name, length in tiling.segments()]
         ends = list(accumulate(length for _, length in segments))
@@ -66,9 +98,22 @@ def meta_of(tiling: Tiling) -> dict[str, int]:
     meta = {}
     if tiling.micro > 1:
         meta["micro"] = tiling.micro
-    if tiling.failed:
-        meta["flags"] = 4
+    flags = FAILED_FLAG * tiling.failed + PROFILED_FLAG * tiling.profiled
+    flags += SKIPPED_FLAG * tiling.skipped
+    if flags:
+        meta["flags"] = flags
     return meta
+
+
+def nested(keys: tuple[object, ...]) -> bool:
+    """Whether a step begins while one is open that no exception left."""
+    begun = False
+    for key in keys:
+        if key is BEGIN and begun:
+            return True
+        if key is BEGIN or key is MICRO or key is FAIL:
+            begun = key is BEGIN
+    return False
 
 
 def late_values(blocks: tuple[str, ...], keys: tuple[object, ...]) -> tuple[int, ...]:
@@ -85,6 +130,8 @@ def late_values(blocks: tuple[str, ...], keys: tuple[object, ...]) -> tuple[int,
 
 def training_goes_on(blocks: tuple[str, ...], keys: tuple[object, ...]) -> int | None:
     """Place of the first top-level fetch that found a batch, or of `BEGIN`; None without."""
+    if only_marks(keys):
+        return None
     depth = len(blocks)
     for place, key in enumerate(keys):
         if isinstance(key, Open):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import Any
 
+from pytscope.recording.harmless import tried
 from pytscope.recording.keys import (
     BEGIN,
     BROKEN,
@@ -24,12 +25,17 @@ from pytscope.recording.keys import (
     is_end,
     is_value,
 )
+from pytscope.recording.plain import name_of
 
 TYPES = frozenset((str, Key, Open, Sample))
 VALUES = frozenset((int, tuple, dict))
 """Types of the values in the event list, none of which a key is of."""
 ENDING = (CLOSE, EXHAUSTED, END, MICRO, FAIL, CLOSED)
 """Keys that say something is over, which stays true without a stamp of their own."""
+NEAR = 64
+"""Keys among which the end of the first step is looked for, when all may be alike."""
+FEW = 4
+"""Steps from which on it is enough to look at one of them."""
 
 
 def ready_length(events: list[Any], *, closing: bool = False) -> int:
@@ -77,7 +83,7 @@ def paired(events: list[Any]) -> tuple[list[Any], list[Any]]:
         The pairs, and what is left.
     """
     size = len(events) // 2 * 2
-    if VALUES.issuperset(map(type, events[1:size:2])):
+    if VALUES.issuperset(map(type, _telling(events, size))):
         return events[:size], events[size:]
     out: list[Any] = []
     waiting: list[Any] = []
@@ -120,14 +126,52 @@ def unbalanced(keys: list[Any]) -> tuple[int, tuple[str, ...]]:
     return left, tuple(block.name for block in opened)
 
 
+def _telling(events: list[Any], size: int) -> list[Any]:
+    """The values that tell whether any is missing: of one step, when all have the same keys.
+
+    A step with a value missing has not as many pairs as the others.
+    """
+    keys = events[:size:2]
+    step = first_step(keys)
+    steps = step and len(keys) // step
+    if step == 1 or steps < FEW or not alike(keys, step, steps):
+        return events[1:size:2]
+    return events[1 : 2 * step : 2] + events[2 * step * steps + 1 : size : 2]
+
+
+def first_step(keys: list[Any]) -> int:
+    """Keys up to the first step end and the values after it; 0 when that is not near."""
+    if END not in keys[:NEAR]:
+        return 0
+    stop = keys.index(END) + 1
+    while stop < len(keys) and is_value(keys[stop]):
+        stop += 1
+    return stop
+
+
+def alike(keys: list[Any], step: int, steps: int) -> bool:
+    """Whether so many steps of so many keys follow each other with the same keys."""
+    one = keys[:step]
+    return TYPES.issuperset(map(type, one)) and keys[: step * steps] == one * steps
+
+
+def different(keys: list[Any]) -> Collection[Any]:
+    """The different ones among many keys, found without looking at each from Python."""
+    step = first_step(keys)
+    if step and not len(keys) % step and alike(keys, step, len(keys) // step):
+        return keys[:step]
+    return tried(lambda: set(keys), lambda _: keys)  # a stranger's object may have no hash
+
+
 def settled(keys: list[Any]) -> list[Any]:
     """Keys with every closed iterator decided, and every odd phase name made a string.
 
     A closed iterator is a step end, unless a failure follows and cancels it.
     """
-    if not TYPES.issuperset(map(type, keys)):
-        keys = [key if isinstance(key, Key) else str(key) for key in keys]
-    if CLOSED not in keys:
+    seen = different(keys)
+    if not TYPES.issuperset(map(type, seen)):
+        seen = keys = [key if isinstance(key, Key) else name_of(key) for key in keys]
+    if CLOSED not in seen:
         return keys
     out = list(keys)
     follows: object = None
@@ -164,13 +208,3 @@ def given_up(events: list[Any]) -> tuple[int, int, int, tuple[str, ...]]:
 def moved(blocks: tuple[str, ...], left: int, entered: tuple[str, ...]) -> tuple[str, ...]:
     """The blocks open after some are left and others entered."""
     return (*blocks[: max(0, len(blocks) - left)], *entered)
-
-
-def step_ends(keys: list[Any]) -> Iterator[tuple[int, int]]:
-    """Places of the step ends, each with where its step's values end."""
-    for i, key in enumerate(keys):
-        if is_end(key):
-            stop = i + 1
-            while stop < len(keys) and is_value(keys[stop]):
-                stop += 1
-            yield i, stop

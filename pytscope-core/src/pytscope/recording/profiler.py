@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from pytscope.recording import collectors as _collectors
 from pytscope.recording import lifecycle, provenance
@@ -21,15 +20,14 @@ from pytscope.recording.drain import Drain
 from pytscope.recording.files import Opened, open_run_file
 from pytscope.recording.harmless import harmless, warn_once
 from pytscope.recording.header import group_adapter, run_record, torch_adapter
-from pytscope.recording.live import LiveMethods, SynchronizedMethods, described
+from pytscope.recording.live import NOBODY, LiveMethods, SynchronizedMethods, owned
+from pytscope.recording.plain import described
 from pytscope.recording.rank import RankInfo, detect_rank
 from pytscope.recording.recorder import Recorder
 from pytscope.recording.writer import Writer
 
 CALIBRATION_STAMPS = 200
 FLUSH_STEPS = 500
-PROVENANCE_S = 3.0
-"""Longest wait at the end of a short run for what it was made of."""
 
 
 class Profiler(Recorder):
@@ -45,9 +43,9 @@ class Profiler(Recorder):
             analysis decide.
         sync: Wait for the accelerator at every stamp: exact phases on its
             clock, at the price of overlap. Needs pytscope-torch.
-        collect_memory: Sample device memory after each step; `"reset"` also
-            resets the peak statistics, which other tools may read. Needs
-            pytscope-torch.
+        collect_memory: Sample memory after each step, of the device and of the
+            host; `"reset"` also resets the device's peak statistics, which
+            other tools may read. Needs pytscope-torch.
         flush_every: Steps after which the writer is woken; it wakes each
             second by itself.
         only_rank_zero: Record rank 0 alone; False records every rank.
@@ -77,8 +75,9 @@ class Profiler(Recorder):
         "_user_clock",
     )
 
+    _idle: ClassVar[type[Profiler]]
     _opened: Opened
-    _provenance: threading.Thread
+    _provenance: provenance.Background
     _stamp_ns: float
 
     def __init__(
@@ -94,7 +93,7 @@ class Profiler(Recorder):
         clock: Callable[[], int] | None = None,
         config: object = None,
         *,
-        collectors: Sequence[str | Collector] = (),
+        collectors: Iterable[str | Collector] = (),
         flops_per_step: float | None = None,
         peak_flops: float | None = None,
         inline: bool = False,
@@ -108,7 +107,7 @@ class Profiler(Recorder):
         self._ranks = "all" if distributed or not only_rank_zero else "zero"
         self._user_clock = GivenClock(clock) if clock is not None else perf_counter_ns
         self._config = config
-        self._collector_names = tuple(collectors)
+        self._collector_names = _collectors.several(collectors)
         self._inline = inline
         self._fields = {
             "name": name,
@@ -123,8 +122,16 @@ class Profiler(Recorder):
         """Whether stamps are being recorded at the moment."""
         return isinstance(self, LiveMethods)
 
+    @property
+    def folder(self) -> Path:
+        """The run's folder; one that was given as a relative one is known from `start()` on."""
+        opened = getattr(self, "_opened", None)
+        return Path(os.fsdecode(self._run_dir)) if opened is None else opened.file.path.parent
+
     def start(self, step: int = 0) -> Self:
-        """Start an attempt.
+        """Start an attempt; one that is being recorded ends there.
+
+        A relative folder counts from where the process works at this moment.
 
         Args:
             step: Global number of the first step. An attempt that starts at or
@@ -132,12 +139,16 @@ class Profiler(Recorder):
                 number resumes the recorded run.
         """
         self._asked = True
+        said: list[str] = []
         if self.recording:
-            warn_once("start() on a recording that is already running; it goes on")
+            if not self._writer.used:
+                return self  # started twice, before anything was recorded
+            self.abandon(lifecycle.DISPLACED)
+            said.append(lifecycle.FOLLOWS)
         else:
             self._finish("finish")  # of a recording whose end was interrupted
-            with harmless("starting the recording"):
-                self._start(step)
+        with harmless("starting the recording", always=True):
+            self._start(step, said)
         return self
 
     def finish(self) -> None:
@@ -151,7 +162,7 @@ class Profiler(Recorder):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, here or in another process, is an idle recorder of the same settings."""
-        idle = type(self).__bases__[1] if self.recording else type(self)
+        idle = self._idle if self.recording else type(self)
         settings = {name: getattr(self, name) for name in _SETTINGS}
         return _copied, (idle, settings), getattr(self, "__dict__", None)
 
@@ -162,55 +173,68 @@ class Profiler(Recorder):
         _traceback: TracebackType | None,
     ) -> None:
         if error is not None:
-            self._ended_by(error)
+            with harmless("noting an exception"):
+                self._ended_by(error)
         self._finish("finish" if kind is None else "exception")
 
     # --- start ----------------------------------------------------------------
 
-    def _start(self, step: int) -> None:
+    def _start(self, step: int, said: list[str]) -> None:
         began = self._user_clock()
         rank = detect_rank(os.environ, group_adapter())
         self._disabled = rank.rank != 0 and self._ranks == "zero"
         if self._disabled:
             return
-        self._opened = open_run_file(Path(self._run_dir), rank.rank)
+        folder = Path(os.fsdecode(self._run_dir)).absolute()
+        if lifecycle.displace(self, folder, rank.rank):
+            said.append(lifecycle.FOLLOWS)
+        self._opened = open_run_file(folder, rank.rank)
         try:
-            self._go(rank, step, began)
+            self._go(rank, step, began, said)
         except BaseException:
             self._roll_back()
             raise
 
-    def _go(self, rank: RankInfo, step: object, began: int) -> None:
-        unusable: list[str] = []
-        first = count("step", step, unusable.append, most=MAX_STEP) or 0
-        flush_steps = count("flush_every", self._flush_every, unusable.append)
+    def _go(self, rank: RankInfo, step: object, began: int, said: list[str]) -> None:
+        first = count("step", step, said.append, most=MAX_STEP) or 0
+        flush_steps = count("flush_every", self._flush_every, said.append)
         self._clock = self._user_clock
-        self._thread = _thread_id()
+        self._thread, self._mine = _thread_id(), owned()
+        self._own = NOBODY if self._inline else self._mine
         self._events, self._others = [], {}
         self._said, self._elsewhere = set(), False
         self._writer = Writer(
             self._opened.file,
-            Drain(began, first),
+            self._new_drain(began, first),
             self._events,
             clock=self._clock,
             flush_steps=flush_steps or FLUSH_STEPS,
+            watch=self._watch,
         )
-        for message in unusable:
+        for message in said:
             self._say(message)
         self._write_header(rank, first, began)
         synchronize = self._adapted()
+        if synchronize is not None:
+            self._writer.note("instrumentation", {"sync": True})
         live = _live_class(type(self), synchronized=synchronize is not None)
         self._synchronize = synchronize or _nothing
         self._samplers = tuple(self._start_collectors(rank))
-        self._stamp_ns = _calibrate(live, self)
-        self._provenance = threading.Thread(
-            target=self._note_provenance, name="pytscope-provenance", daemon=True
-        )
+        self._stamp_ns = _calibrate(self, synchronized=synchronize is not None)
+        self._provenance = provenance.Background(self._writer.note)
         self.__class__ = live
         lifecycle.enter(self)
         if not self._inline:
             self._writer.start()
         self._provenance.start()
+
+    def _watch(self, watching: bool) -> None:
+        """Have every stamp look at the length of the event list, not only step ends."""
+        self._own = NOBODY if watching else self._mine
+
+    def _new_drain(self, began: int, first: int) -> Drain:
+        """What turns this recorder's stamps into records."""
+        return Drain(began, first)
 
     def _roll_back(self) -> None:
         """Undo a start that did not come to its end: idle, no thread, no lock on the file."""
@@ -221,11 +245,11 @@ class Profiler(Recorder):
             self._opened.file.close()
 
     def _write_header(self, rank: RankInfo, step: int, began: int) -> None:
-        environment = provenance.quick(os.environ, sys.argv)
+        environment = provenance.quick(os.environ, getattr(sys, "argv", []))
         environment["seeds"] = provenance.seeds()
         given = self._fields
         fields = {
-            "name": str(given["name"] or Path(self._run_dir).resolve().name),
+            "name": str(given["name"] or self._opened.file.path.parent.resolve().name),
             "warmup": count("warmup", given["warmup"], self._say),
             "recorded": self._ranks,
             "flops_per_step": amount("flops_per_step", given["flops_per_step"], self._say),
@@ -233,13 +257,9 @@ class Profiler(Recorder):
             "environment": environment,
         }
         attempt = self._opened.attempt
-        self._opened.file.write(run_record(rank, attempt, step, began, self._config, fields))
+        self._writer.begin(run_record(rank, attempt, step, began, self._config, fields))
         if self._opened.second:
             self._writer.note("warning", {"message": "another live process records this rank"})
-
-    def _note_provenance(self) -> None:
-        with harmless("reading provenance"):
-            self._writer.note("provenance", provenance.slow(Path.cwd()))
 
     def _adapted(self) -> Callable[[], None] | None:
         if not self._sync:
@@ -251,27 +271,27 @@ class Profiler(Recorder):
         return cast("Callable[[], None]", adapter.synchronize)
 
     def _start_collectors(self, rank: RankInfo) -> list[Sampler]:
-        wanted: list[str | Collector] = list(self._collector_names)
+        wanted = list(self._collector_names)
         if self._memory:
-            wanted.append("device_memory")
-        info = {"run_dir": os.fspath(self._run_dir), "rank": rank.rank, "memory": self._memory}
-        started = []
-        for item in wanted:
-            name = item if isinstance(item, str) else getattr(item, "name", repr(item))
-            try:
-                collector = _collectors.find(item) if isinstance(item, str) else item
-                columns = dict(collector.start(info))
-            except Exception as error:  # noqa: BLE001  # a collector is a stranger's code
-                self._say(f"collector {name!r} did not start: {error}")
-                continue
-            started.append(Sampler(collector, columns, self._clock, self._writer.note))
-        return started
+            adapter = torch_adapter()
+            wanted += ["device_memory"] if adapter is None else adapter.memory_collectors()
+        info = {
+            "run_dir": os.fspath(self._run_dir),
+            "rank": rank.rank,
+            "memory": self._memory,
+            "note": self._writer.note,
+        }
+        found = [_collectors.started(item, info, self._say) for item in wanted]
+        return [
+            Sampler(collector, columns, self._clock, self._writer.note)
+            for collector, columns in filter(None, found)
+        ]
 
     # --- end ------------------------------------------------------------------
 
     def _stop_stamps(self) -> None:
         if self.recording:
-            self.__class__ = type(self).__bases__[1]
+            self.__class__ = self._idle
         for sampler in self._samplers:
             sampler.stop()
         self._samplers = ()
@@ -281,19 +301,29 @@ class Profiler(Recorder):
             with harmless("finishing the recording"), self._ending():
                 self._stop_stamps()
                 now = self._clock()
-                self._provenance.join(PROVENANCE_S)
+                self._provenance.wait()
                 self._close(lambda: self._writer.finish(now, self._stamp_ns, reason))
 
-    def abandon(self) -> None:
-        """The process exits without `finish()`: write what is left, say where it was."""
+    def abandon(self, why: str = "") -> None:
+        """The recording ends without `finish()`: write what is left, say where it was.
+
+        Args:
+            why: What ends it, when it is not the end of the process.
+        """
         if lifecycle.leave(self):
             with harmless("saving the recording at exit"), self._ending():
                 error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-                self._writer.note("exit", described(error) if error is not None else {})
+                values = described(error) if error is not None and not why else {}
+                self._writer.note("exit", {**values, "why": why} if why else values)
                 self._stop_stamps()
                 now = self._clock()
-                self._provenance.join(PROVENANCE_S)
+                self._provenance.wait()
                 self._close(lambda: self._writer.abandon(now))
+
+    def records(self, folder: Path, rank: int) -> bool:
+        """Whether it holds a rank's file in a folder."""
+        file = self._opened.file
+        return file.rank == rank and file.path.parent.resolve() == folder.resolve()
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
@@ -309,19 +339,23 @@ class Profiler(Recorder):
     def _close(self, write: Callable[[], None]) -> None:
         if fault := getattr(self._user_clock, "fault", ""):
             self._say(fault)
-        if not self._writer.stop():
-            return  # its thread hangs on the file
-        try:
-            write()
-        except Exception:
-            self._opened.file.close()
-            raise
-        self._opened.file.close()
+        file = self._opened.file
+
+        def end() -> None:
+            try:
+                write()
+            except Exception:
+                file.close()
+                raise
+            file.close()  # an interrupt leaves it open, for the end that makes up for this one
+
+        if self._writer.stop(end):  # else its thread hangs on the file
+            end()
 
     def forget(self) -> None:
         """This process is a forked child: stop recording, leave the file to the parent."""
         if self.recording:
-            self.__class__ = type(self).__bases__[1]
+            self.__class__ = self._idle
         self._disabled = True
         self._events = []
         self._opened.file.close()
@@ -342,11 +376,18 @@ _LIVE_CLASSES: dict[tuple[type[Profiler], bool], type[Profiler]] = {}
 
 
 def _live_class(idle: type[Profiler], *, synchronized: bool) -> type[Profiler]:
-    """The class a recorder of class `idle` has while it records; `idle` is its second base."""
+    """The class a recorder of class `idle` has while it records.
+
+    The recording methods come behind those of a subclass of `Profiler`, whose
+    `super()` then reaches them.
+    """
     made = _LIVE_CLASSES.get((idle, synchronized))
     if made is None:
         methods = SynchronizedMethods if synchronized else LiveMethods
-        made = type(f"Live{idle.__name__}", (methods, idle), {"__slots__": ()})
+        bases: tuple[type, ...] = (methods, idle)
+        if idle is not Profiler:
+            bases = (idle, _live_class(Profiler, synchronized=synchronized))
+        made = type(f"Live{idle.__name__}", bases, {"__slots__": (), "_idle": idle})
         _LIVE_CLASSES[idle, synchronized] = made
     return made
 
@@ -361,10 +402,10 @@ def _thread_id() -> int:
     return get_ident()
 
 
-def _calibrate(live: type[Profiler], profiler: Profiler) -> float:
-    """Nanoseconds of one stamp, measured on a recorder of the same class that writes nothing."""
-    scratch = object.__new__(live)
-    scratch._thread, scratch._events = profiler._thread, []  # noqa: SLF001  # one class
+def _calibrate(profiler: Profiler, *, synchronized: bool) -> float:
+    """Nanoseconds of one stamp, measured on a recorder that writes nothing."""
+    scratch = object.__new__(_live_class(Profiler, synchronized=synchronized))
+    scratch._own, scratch._events = profiler._mine, []  # noqa: SLF001  # one class
     scratch._clock, scratch._synchronize = perf_counter_ns, _nothing  # one class
     began = perf_counter_ns()
     for _ in range(CALIBRATION_STAMPS):

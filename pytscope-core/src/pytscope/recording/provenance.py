@@ -14,11 +14,19 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pytscope.recording.harmless import harmless, tried
+from pytscope.recording.packages import installed
+
 GIT_TIMEOUT_S = 2.0
+WAIT_S = 3.0
+"""Longest wait at the end of a short run for what it was made of."""
+LOWEST = 19
 MAX_VALUE = 1000
 MASK = "***"
 _KEPT = frozenset(
@@ -51,6 +59,35 @@ MAX_SOURCES = 500
 MAX_SOURCE_BYTES = 1 << 20
 
 
+class Background:
+    """Reads what takes a moment beside the first steps, behind every other thread.
+
+    Args:
+        note: Takes it, as the event `provenance`.
+    """
+
+    def __init__(self, note: Callable[[str, dict[str, Any]], None]) -> None:
+        self._note = note
+        self._thread = threading.Thread(target=self._run, name="pytscope-provenance", daemon=True)
+
+    def start(self) -> None:
+        """Start reading, if a thread is to be had."""
+        with suppress(RuntimeError):
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it is done, but not for long."""
+        if self._thread.ident is not None:
+            self._thread.join(WAIT_S)
+
+    def _run(self) -> None:
+        with harmless("reading provenance"):
+            if sys.platform == "linux":  # where a thread has a priority of its own
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
+            self._note("provenance", slow(None))
+
+
 def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
     """What costs nothing to read: interpreter, platform, host, command line, variables.
 
@@ -68,8 +105,8 @@ def quick(environ: Mapping[str, str], argv: Sequence[str]) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "pid": os.getpid(),
         "cwd": _probe(lambda: str(Path.cwd())),
-        "argv": masked_argv(argv),
-        "env": allowed_environment(environ),
+        "argv": _probe(lambda: masked_argv(argv)),
+        "env": _probe(lambda: allowed_environment(environ)),
     }
 
 
@@ -126,16 +163,17 @@ def seeds() -> dict[str, Any]:
     return found
 
 
-def slow(cwd: Path) -> dict[str, Any]:
+def slow(cwd: Path | None) -> dict[str, Any]:
     """What takes a moment: the code's version and the installed packages.
 
     Args:
-        cwd: Folder whose repository is the run's code.
+        cwd: Folder whose repository is the run's code, or None for where the
+            process works.
     """
-    return {"git": git(cwd), "packages": _probe(_packages)}
+    return {"git": git(cwd), "packages": _probe(lambda: installed(sys.path))}
 
 
-def git(cwd: Path) -> dict[str, Any]:
+def git(cwd: Path | None) -> dict[str, Any]:
     """Commit, branch, and whether and how the working tree differs from it.
 
     Returns:
@@ -146,8 +184,8 @@ def git(cwd: Path) -> dict[str, Any]:
     """
     found: dict[str, Any] = {"sha": None, "branch": None, "dirty": None, "diff_sha256": None}
     try:
-        found["sha"] = _git(cwd, "rev-parse", "HEAD").decode().strip()
-        found["branch"] = _git(cwd, "rev-parse", "--abbrev-ref", "HEAD").decode().strip()
+        names = _git(cwd, "rev-parse", "HEAD", "--abbrev-ref", "HEAD")
+        found["sha"], found["branch"] = names.decode(errors="replace").split("\n")[:2]
         diff = _git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--binary", "HEAD")
         untracked = _git(cwd, "ls-files", "--others", "--exclude-standard", "-z", "--", "*.py")
     except FileNotFoundError:
@@ -166,12 +204,12 @@ def git(cwd: Path) -> dict[str, Any]:
     return found
 
 
-def _difference(cwd: Path, diff: bytes, untracked: bytes) -> str:
+def _difference(cwd: Path | None, diff: bytes, untracked: bytes) -> str:
     digest = hashlib.sha256(diff)
     for name in untracked.split(b"\0")[:MAX_SOURCES]:
         digest.update(b"\0" + name + b"\0")
         try:
-            with (cwd / os.fsdecode(name)).open("rb") as source:
+            with Path(cwd or "", os.fsdecode(name)).open("rb") as source:
                 digest.update(source.read(MAX_SOURCE_BYTES))
         except OSError:
             continue  # gone since, or the empty name after the last
@@ -185,7 +223,7 @@ _PASSIVE = (
 )
 
 
-def _git(cwd: Path, *arguments: str) -> bytes:
+def _git(cwd: Path | None, *arguments: str) -> bytes:
     done = subprocess.run(  # noqa: S603  # fixed arguments, no shell
         ["git", *_PASSIVE, *arguments],  # noqa: S607  # the user's own git
         cwd=cwd,
@@ -198,24 +236,9 @@ def _git(cwd: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
-def _packages() -> dict[str, str]:
-    from importlib.metadata import distributions
-
-    found: dict[str, str] = {}
-    for distribution in distributions():
-        there = "Name" in distribution.metadata
-        name = distribution.metadata["Name"] if there else ""
-        if name and name not in found:  # the first on the path is the one imported
-            found[name] = distribution.version
-    return dict(sorted(found.items()))
-
-
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _probe(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except Exception as error:  # noqa: BLE001  # provenance is never worth a training run
-        return {"error": type(error).__name__}
+    return tried(read, lambda error: {"error": type(error).__name__})

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pytscope.recording.harmless import warn_once
 from pytscope.recording.keys import FETCH, Open
+from pytscope.recording.plain import name_of
 
 if TYPE_CHECKING:
     from pytscope.recording.collectors import Sampler
+    from pytscope.recording.live import Owned
     from pytscope.recording.writer import Writer
 
 T = TypeVar("T")
@@ -29,13 +31,16 @@ class Recorder:
     __slots__ = (
         "__weakref__",
         "_clock",
+        "_comm",
         "_disabled",
         "_elsewhere",
         "_error",
         "_events",
         "_fetch",
         "_micro_step",
+        "_mine",
         "_others",
+        "_own",
         "_phases",
         "_said",
         "_samplers",
@@ -50,6 +55,8 @@ class Recorder:
     _elsewhere: bool
     _events: list[Any]
     _others: dict[int, list[tuple[str, int]]]
+    _mine: Owned
+    _own: Owned
     _said: set[str]
     _samplers: tuple[Sampler, ...]
     _synchronize: Callable[[], None]
@@ -62,7 +69,8 @@ class Recorder:
         self._samplers = ()
         self._stepping: object = None
         self._fetch = PhaseBlock(self, FETCH)
-        self._phases: dict[str, PhaseBlock] = {}
+        self._comm = PhaseBlock(self, Open("comm"))
+        self._phases: dict[str, Open] = {}
         self._step = StepBlock(self, update=True)
         self._micro_step = StepBlock(self, update=False)
 
@@ -119,6 +127,9 @@ class Recorder:
     def _failed(self, error: BaseException) -> None:
         """Stamp an exception that leaves the step."""
 
+    def _span(self, name: str, since: int) -> None:
+        """Note a block of another thread that ends now."""
+
     def _ended_by(self, error: BaseException) -> None:
         """Note the exception that ends the recording."""
 
@@ -130,17 +141,17 @@ class Recorder:
     def phase(self, name: str) -> PhaseBlock:
         """A block of a named phase: `with prof.phase("eval"): …`. Blocks nest."""
         if type(name) is not str:
-            name = str(name)
-        block = self._phases.get(name)
-        if block is None:
-            block = PhaseBlock(self, Open(name))
+            name = name_of(name)
+        key = self._phases.get(name)
+        if key is None:
+            key = Open(name)
             if len(self._phases) < 1024:  # noqa: PLR2004  # names made up per step must not pile up
-                self._phases[name] = block
-        return block
+                self._phases[name] = key
+        return NamedBlock(self, key)
 
     def comm(self) -> PhaseBlock:
         """A block of communication, taken out of the phase around it."""
-        return self.phase("comm")
+        return self._comm
 
     def step(self, update: bool = True) -> StepBlock:
         """A step as a block: `with prof.step(): …`.
@@ -156,6 +167,9 @@ class Recorder:
         The result has the loader's length and attributes, and may be iterated
         again, as the loader may.
         """
+        if hasattr(type(loader), "__aiter__") and not hasattr(type(loader), "__iter__"):
+            warn_once("iter_data() of an asynchronous loader is not timed")
+            return loader
         return loader if self._disabled else TimedLoader(self, loader)
 
     def steps(self, loader: Iterable[T]) -> Iterator[T]:
@@ -190,6 +204,32 @@ class PhaseBlock:
 
     def __exit__(self, *_exc: object) -> None:
         self._recorder._close_block()  # noqa: SLF001  # as above
+
+
+class NamedBlock(PhaseBlock):
+    """A block that ends at the latest when nothing holds it any more.
+
+    Ctrl-C at the very entry of `__exit__` would leave a block open for good.
+    """
+
+    __slots__ = ("_entered",)
+
+    def __init__(self, recorder: Recorder, key: Open) -> None:
+        self._recorder = recorder
+        self.key = key
+        self._entered = 0
+
+    def __enter__(self) -> None:
+        self._entered += 1
+        self._recorder._open_block(self)  # noqa: SLF001  # one object in two classes
+
+    def __exit__(self, *_exc: object) -> None:
+        self._recorder._close_block()  # noqa: SLF001  # as above
+        self._entered -= 1
+
+    def __del__(self) -> None:
+        while getattr(self, "_entered", 0):  # torch.compile makes some that were never set up
+            self.__exit__()
 
 
 class StepBlock:
@@ -241,10 +281,20 @@ class TimedLoader(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._loader)
 
+    def __contains__(self, item: object) -> bool:
+        return item in self._loader  # type: ignore[operator]  # raises as the loader does
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._loader[item]  # type: ignore[index]  # raises as the loader does
+
     def __getattr__(self, name: str) -> Any:
         if name in TimedLoader.__slots__:  # a copy in the making asks before they are set
             raise AttributeError(name)
         return getattr(self._loader, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = name in TimedLoader.__slots__
+        (object.__setattr__ if own else setattr)(self if own else self._loader, name, value)
 
 
 class TimedIterator(Generic[T]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pytscope.recording.columns import INT64
+from pytscope.recording.harmless import tried
 from pytscope.recording.keys import COUNTS, LOG, LOG_NAMES, Sample
 
 PLAIN = frozenset((float, int, type(None)))
@@ -24,28 +25,34 @@ def scalar(value: Any, warn: Callable[[str], object]) -> Any:
     Returns:
         A float, an int that fits 64 bits, a detached device scalar, or None.
     """
-    try:
-        if isinstance(value, int):
-            return _bounded(int(value), warn)
-        if isinstance(value, float):
-            return float(value)
-        size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 1)
-        if size != 1:
-            warn(f"a logged value of type {type(value).__name__} is no single number")
-            return None
-        device = getattr(value, "device", None)
-        if getattr(device, "type", "cpu") != "cpu":
-            return value.detach().clone()
-        number = value.item() if hasattr(value, "item") else float(value)
-    except Exception:  # noqa: BLE001  # a stranger's number must not end the step it is logged in
-        warn(f"a logged value of type {type(value).__name__} is no number; it is left out")
-        return None
+    if isinstance(value, int):
+        return _bounded(int(value), warn)
+    if isinstance(value, float):
+        return float(value)
+    kept, fault = tried(lambda: _number(value), lambda _: (None, "is no number"))
+    if fault:
+        warn(f"a logged value of type {type(value).__name__} {fault}; it is left out")
+    return _bounded(kept, warn) if type(kept) is int else kept
+
+
+def _number(value: Any) -> tuple[Any, str]:
+    """A stranger's value as a number or device scalar, and what keeps it from being one."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return None, "is no number"
+    size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 1)
+    if size != 1:
+        return None, "is no single number"
+    device = getattr(getattr(value, "device", None), "type", "cpu")
+    if device == "meta":
+        return None, "is on the meta device and has no value"
+    if device != "cpu":
+        return value.detach().clone(), ""
+    number = value.item() if hasattr(value, "item") else float(value)
     if isinstance(number, int):
-        return _bounded(int(number), warn)
-    if isinstance(number, float):
-        return float(number)
-    warn(f"a logged value of type {type(value).__name__} is no real number; it is left out")
-    return None
+        return int(number), ""
+    if isinstance(number, (str, bytes, complex)):
+        return None, "is no real number"
+    return float(number), ""
 
 
 def _bounded(value: int, warn: Callable[[str], object]) -> int | None:
@@ -71,10 +78,10 @@ def resolved(value: Any) -> Any:
 def _read(value: Any) -> Any:
     if type(value) in PLAIN:
         return value
-    try:
-        return value.item()
-    except Exception:  # noqa: BLE001  # a stranger's number, read in the writer
-        return None
+    number = tried(value.item, lambda _: None)
+    if isinstance(number, bool):
+        return int(number)
+    return number if type(number) in PLAIN else None  # complex, say
 
 
 def log_values(pairs: Iterable[tuple[object, Any]]) -> dict[str, Any]:

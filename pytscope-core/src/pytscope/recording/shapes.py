@@ -2,64 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import add, sub
+from collections.abc import Callable, Iterator, Sequence
+from operator import add, countOf, sub
 from typing import Any
 
 from pytscope.recording.columns import INT64, Pattern
-from pytscope.recording.keys import COUNTS, LOG, LOG_NAMES, Sample
-from pytscope.recording.plans import Plan, meta_of
+from pytscope.recording.keys import COUNTS, EXTRA, LOG, LOG_NAMES, Sample
+from pytscope.recording.plans import Plan, meta_of, nested
+from pytscope.recording.scalars import resolved
+from pytscope.recording.steps import Letters, Steps, runs
 from pytscope.recording.tile import Tiling, sum_segments
 
 MAX_PLANS = 4096
-NUMBERS = ({float}, {int})
+NESTED = (
+    "a step began while one was open: a step inside a step, as step() in a loop over steps(), "
+    "or an exception between begin_step() and end_step(); each end counts as a step"
+)
+NUMBERS = (float, int)
 Column = tuple[str, str, Sequence[Any]]
 """Kind, name, values."""
-
-
-class Step:
-    """One step as it came.
-
-    Attributes:
-        at: The stamp it began with, the end of the step before.
-        end: The stamp of its end.
-        keys: Its keys.
-        values: Their values.
-        plan: The plan of its shape, or None for a very long step.
-        tiling: The tiling of a very long step, or None.
-    """
-
-    __slots__ = ("at", "end", "keys", "plan", "tiling", "values")
-
-    def __init__(
-        self,
-        at: int,
-        end: int,
-        keys: tuple[object, ...],
-        values: list[Any],
-        *,
-        plan: Plan | None = None,
-        tiling: Tiling | None = None,
-    ) -> None:
-        self.at = at
-        self.end = end
-        self.keys = keys
-        self.values = values
-        self.plan = plan
-        self.tiling = tiling
-
-    def signature(self) -> tuple[object, ...]:
-        """What steps must share to be packed together: shape, presence and types of logs."""
-        if self.plan is None:
-            return (id(self),)
-        kinds: list[object] = [id(self.plan), self.keys]
-        for i in self.plan.logs:
-            value = self.values[i]
-            if isinstance(value, dict):
-                kinds.append((tuple(value), tuple(map(type, value.values()))))
-            else:
-                kinds.append(tuple(map(type, value)))
-        return tuple(kinds)
 
 
 class Shapes:
@@ -81,6 +42,13 @@ class Shapes:
         self._phase = phase
         self._scalar = scalar
         self._plans: dict[tuple[tuple[str, ...], tuple[object, ...]], Plan] = {}
+        self._letters = Letters()
+
+    def runs(self, keys: list[Any]) -> Iterator[tuple[int, int]]:
+        """Keys a step, and how many steps in a row have the same ones."""
+        if self._letters.full:
+            self._letters = Letters()
+        return runs(keys, self._letters)
 
     def plan(self, blocks: tuple[str, ...], keys: tuple[object, ...]) -> Plan:
         """The plan of a shape, made on first sight."""
@@ -90,59 +58,83 @@ class Shapes:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             plan = self._plans[shape] = Plan(blocks, keys, self._phase)
+            if nested(keys):
+                self._warn(NESTED)
         return plan
 
-    def pattern(
+    def patterns(self, steps: Steps) -> tuple[list[Pattern], Sequence[int]]:
+        """Pack steps of one plan.
+
+        Returns:
+            Their patterns, one unless the logged values differ in presence or
+            type; and of each step, which is its.
+        """
+        if steps.plan is None:
+            values = list(zip(steps.keys, steps.values, strict=True))
+            return [self._literal(steps.tiling or Tiling(), values)], [0]
+        columns = steps.columns()
+        pattern = self._pattern(steps.plan, steps.keys, columns, steps.at)
+        if pattern is not None:
+            return [pattern], bytes(len(steps.at))
+        for i in steps.plan.logs:
+            columns[i] = list(map(resolved, columns[i]))
+        kinds = zip(*(map(_kinds, columns[i]) for i in steps.plan.logs), strict=True)
+        rows: dict[object, list[int]] = {}
+        for row, kind in enumerate(kinds):
+            rows.setdefault(kind, []).append(row)
+        which = [0] * len(steps.at)
+        made = []
+        for place, alike in enumerate(rows.values()):
+            some = [[column[row] for row in alike] for column in columns]
+            at = [steps.at[row] for row in alike]
+            pattern = self._pattern(steps.plan, steps.keys, some, at)
+            made.append(pattern or Pattern(len(at), {}))  # alike: never the latter
+            for row in alike:
+                which[row] = place
+        return made, which
+
+    def _pattern(
         self, plan: Plan, keys: tuple[object, ...], values: Sequence[Sequence[Any]], at: list[int]
     ) -> Pattern | None:
-        """Pack the steps of one shape.
+        """Pack steps whose logged values are alike; None when they are not.
 
         Args:
             plan: The shape's plan.
             keys: The shape.
             values: Per key, its value in each step.
             at: Per step, the stamp it began with.
-
-        Returns:
-            The pattern, or None when the logged values differ in presence or
-            type, so that the steps are not of one kind.
         """
         logged = self._logged([(keys[i], values[i]) for i in plan.logs])
         if logged is None:
             return None
         stamps = [at, *(values[i] for i in plan.stamps)]
-        columns: list[Column] = []
+        pattern = Pattern(len(at), plan.meta)
         for name, spans in plan.phases:
             (start, end), *more = spans
             lengths = list(map(sub, stamps[end], stamps[start]))
             for start, end in more:
                 lengths = list(map(int.__add__, lengths, map(sub, stamps[end], stamps[start])))
-            columns.append(("p", name, lengths))
-        columns += logged
+            pattern.add("p", name, lengths)
+        for column in logged:
+            pattern.add(*column)
         for i, key in plan.samples:
-            columns += _sampled(key, values[i])
-        return Pattern(len(at), columns, plan.meta)
-
-    def group(self, steps: Sequence[Step]) -> Pattern:
-        """Pack steps of one signature."""
-        first = steps[0]
-        if first.plan is None:
-            tiling = first.tiling or Tiling()
-            return self._literal(tiling, list(zip(first.keys, first.values, strict=True)))
-        values = list(zip(*(step.values for step in steps), strict=True))
-        pattern = self.pattern(first.plan, first.keys, values, [step.at for step in steps])
-        return pattern or Pattern(0, [], {})  # one signature: never None
+            _sampled(key, values[i], pattern)
+        return pattern
 
     def _literal(self, tiling: Tiling, values: list[tuple[object, Any]]) -> Pattern:
         """Pack one very long step from its tiling, summed by phase."""
         phases = sum_segments((self._phase(n), ns) for n, ns in tiling.segments())
-        columns: list[Column] = [("p", name, [ns]) for name, ns in phases]
-        columns += self._logged([(k, [v]) for k, v in values if not isinstance(k, Sample)]) or []
+        pattern = Pattern(1, meta_of(tiling))
+        for name, ns in phases:
+            pattern.add("p", name, [ns])
+        for column in self._logged([(k, [v]) for k, v in values if k is LOG or k is EXTRA]) or ():
+            pattern.add(*column)
         for key, value in values:
             if isinstance(key, Sample):
-                columns += _sampled(key, [value])
-        columns = columns or [("p", "other", [0])]  # a step without a byte would not be read
-        return Pattern(1, columns, meta_of(tiling))
+                _sampled(key, [value], pattern)
+        if not pattern:  # a step without a byte would not be read
+            pattern.add("p", "other", [0])
+        return pattern
 
     def _logged(self, logs: list[tuple[object, Sequence[Any]]]) -> list[Column] | None:
         columns: dict[str, Column] = {}
@@ -155,10 +147,10 @@ class Shapes:
                     return None
                 named = zip(names, zip(*(row.values() for row in rows), strict=True), strict=True)
             for name, column in named:
-                types = set(map(type, column))
-                if types == {type(None)}:
-                    continue
-                if types not in NUMBERS:
+                kind, n = type(column[0]), len(column)
+                if kind not in NUMBERS or countOf(map(type, column), kind) < n:
+                    if column.count(None) == n:
+                        continue
                     return None
                 known = self._scalar(name)
                 before = columns.get(name) if name in COUNTS else None
@@ -171,10 +163,17 @@ class Shapes:
         return list(columns.values())
 
 
+def _kinds(value: Any) -> tuple[Any, ...]:
+    """What logged values must have in common to be packed together: presence and types."""
+    if isinstance(value, dict):
+        return tuple(value), tuple(map(type, value.values()))
+    return tuple(map(type, value))
+
+
 def _fits(column: Sequence[int]) -> bool:
     return INT64[0] <= min(column) and max(column) <= INT64[1]
 
 
-def _sampled(key: Sample, rows: Sequence[Sequence[Any]]) -> list[Column]:
-    columns = zip(*rows, strict=True)
-    return [(key.kind, name, c) for name, c in zip(key.columns, columns, strict=True)]
+def _sampled(key: Sample, rows: Sequence[Sequence[Any]], pattern: Pattern) -> None:
+    for name, column in zip(key.columns, zip(*rows, strict=True), strict=True):
+        pattern.add(key.kind, name, column)

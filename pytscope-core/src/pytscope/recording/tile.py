@@ -8,6 +8,8 @@ instead of stamps, and reuses the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import sub
+from typing import Any
 
 from pytscope.recording.keys import (
     BEGIN,
@@ -17,14 +19,19 @@ from pytscope.recording.keys import (
     FAIL,
     FETCH,
     MICRO,
+    PROFILED,
+    SKIPPED,
     START,
     Key,
     Open,
     is_end,
     is_value,
+    only_marks,
 )
 from pytscope.recording.prefix import settled
 
+MANY = 4096
+"""Stamps from one step end to the next beyond which time is summed by phase."""
 Segments = tuple[tuple[str, int], ...]
 """Phase and length, in time order."""
 
@@ -58,6 +65,8 @@ class Tiling:
         "_stretches",
         "failed",
         "micro",
+        "profiled",
+        "skipped",
     )
 
     def __init__(self, blocks: tuple[str, ...] = (), at: int = 0) -> None:
@@ -71,6 +80,8 @@ class Tiling:
         self._fetches: list[int] = []
         self.micro = 0
         self.failed = False
+        self.profiled = False
+        self.skipped = False
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -102,8 +113,38 @@ class Tiling:
             self._end(broken=key is BROKEN)
         elif key is FAIL:
             self._fail()
+        elif key is PROFILED or key is SKIPPED:
+            self.profiled |= key is PROFILED
+            self.skipped |= key is SKIPPED
         elif not isinstance(key, Key):
             self._name_level(str(key))
+
+    def feed_all(self, keys: Sequence[object], values: Sequence[Any]) -> None:
+        """Take pairs, passing over logged values; of very many only sums by phase are kept."""
+        for first in range(0, len(keys), MANY):
+            part, at = keys[first : first + MANY], values[first : first + MANY]
+            if len(part) == MANY and only_marks(part):
+                self._feed_marks(part, at)
+            else:
+                for key, value in zip(part, at, strict=True):
+                    if not is_value(key):
+                        self.feed(key, value)
+            if len(self._stretches) > MANY:
+                self.compact()
+
+    def _feed_marks(self, names: Sequence[Any], at: Sequence[int]) -> None:
+        """Take marks that follow each other: each names the stretch before it, and no other."""
+        self.feed(names[0], at[0])
+        total: dict[str, int] = {}
+        for name, length in zip(names[1:], map(sub, at[1:], at), strict=False):
+            total[name] = total.get(name, 0) + length
+        for name, length in total.items():
+            if not length:
+                continue
+            stretch = _Stretch(length)
+            stretch.name = name
+            self._stretches.append(stretch)
+        self._at = at[-1]
 
     def _name_level(self, name: str) -> None:
         level = self._levels[-1]
@@ -205,6 +246,8 @@ def first_training(keys: Sequence[object], blocks: int = 0) -> int | None:
         keys: Keys of the event list, in order.
         blocks: Number of blocks open before them.
     """
+    if only_marks(keys):
+        return None
     for i, key in enumerate(keys):
         if isinstance(key, Open):
             if not blocks and key.name == "data":

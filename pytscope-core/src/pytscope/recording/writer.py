@@ -13,7 +13,8 @@ from pytscope.recording.columns import record
 from pytscope.recording.drain import MAX_NAME, Drain
 from pytscope.recording.files import RunFile
 from pytscope.recording.harmless import harmless, warn_once
-from pytscope.recording.keys import DROPPED, is_value
+from pytscope.recording.keys import BEGIN, DROPPED, is_value
+from pytscope.recording.outbox import Outbox
 from pytscope.recording.plain import plain
 from pytscope.recording.prefix import decided_length, given_up, paired, ready_length
 
@@ -23,13 +24,21 @@ OPEN_NS = 10**9
 OPEN_LATER_NS = 30 * 10**9
 ABSORB = 65_536
 """Entries of an open step kept as stamps; beyond, they are folded into sums."""
+MOST = 4 * ABSORB
+"""Entries taken at a time."""
 HARD_LIMIT = 2_000_000
 """Entries waiting for a stalled disk before the oldest steps are dropped."""
+SLOW = 4
+"""How many times as many may wait for a writer that is at work."""
 MAX_NOTES = 100_000
 """Rare records, spans of other threads among them, waiting for a stalled disk."""
 MAX_ROWS = 10_000
 """Spans in one record."""
 JOIN_S = 10.0
+NO_STEP = (
+    "there are marks, but nothing ended a step: "
+    "wrap each iteration in `with prof.step():`, or loop over prof.steps(loader)"
+)
 
 Note = tuple[int, str, dict[str, Any]]
 """Stamp, kind, values of a rare record."""
@@ -44,6 +53,8 @@ class Writer:
         events: The live event list of the training thread.
         clock: The recorder's clock, in nanoseconds.
         flush_steps: Steps after which the training thread wakes the writer.
+        watch: Told whether to look at the list's length at every stamp: while
+            the disk may stall, and while a step is so long that it is folded.
 
     Attributes:
         room: Length of the event list at which the training thread calls `full`.
@@ -58,46 +69,74 @@ class Writer:
         *,
         clock: Callable[[], int],
         flush_steps: int,
+        watch: Callable[[bool], None],
     ) -> None:
-        self._file = file
+        self._outbox = Outbox(file, self._event)
         self._drain = drain
         self._events = events
         self._notes: list[Note] = []
+        self._spans: list[Note] = []
         self._lost_notes = 0
         self._clock = clock
         self._flush_steps = flush_steps
+        self._watch = watch
+        self._took = True
+        self._folding = self._sending = False
         self._lock = threading.Lock()
         self._wakes: SimpleQueue[None] = SimpleQueue()  # an interrupt in Event.set() keeps its lock
         self._stop = False
+        self._later: Callable[[], None] | None = None
         self._thread: threading.Thread | None = None
         self._anchored: int | None = None
         self._open_at = OPEN_NS
-        self._failing = 0
         self.room = min(12 * flush_steps, HARD_LIMIT)
         self.writer_ns = 0
 
+    def begin(self, header: bytes) -> None:
+        """Write the first line of the attempt; a full disk gets it later."""
+        self._outbox.send([header])
+
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread; without one, the training thread writes."""
         self._thread = threading.Thread(target=self._run, name="pytscope-writer", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # too many threads, or none allowed in this interpreter
+            self._thread = None
+            self._watch(True)
+            text = f"no thread to write in ({error}): records are written while training"
+            warn_once(text)
+            self.note("warning", {"message": text})
 
     def _run(self) -> None:
         while not self._stop:
             with harmless("writing the run"):
                 self.flush()
             self.writer_ns = time.thread_time_ns()
+            if self._took and len(self._events) > MOST:
+                continue
             with suppress(Empty):
-                self._wakes.get(timeout=INTERVAL_S)
+                self._wakes.get(timeout=INTERVAL_S / 10 if self._folding else INTERVAL_S)
             while not self._wakes.empty():
                 self._wakes.get()
+        if self._later is not None:
+            with harmless("writing the end of the run late"):
+                self._later()
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was stamped or logged so far."""
+        return bool(self._events) or self._drain.stamps > 0
 
     def full(self) -> None:
         """Called by the training thread when the event list has outgrown `room`."""
         if self._thread is None:
             with harmless("writing the run"):
                 self.flush()
-        elif len(self._events) >= HARD_LIMIT:
-            self._drop()
+            self.room = max(self.room, 2 * len(self._events))
+        elif len(self._events) >= (HARD_LIMIT if self._sending else SLOW * HARD_LIMIT):
+            with harmless("making room for new records"):
+                self._drop()
         else:
             self.wake()
             self.room = max(2 * self.room, len(self._events) + self.room)
@@ -110,7 +149,7 @@ class Writer:
         with self._lock:  # not acquire(): an interrupt after it would keep the lock for good
             events = self._events
             size = len(events)
-            pairs, rest = paired(events)
+            pairs, rest = paired(events[:size])
             cut = ready_length(pairs)
             if 2 * cut < len(pairs):  # most of it is of the open step
                 cut = decided_length(pairs)
@@ -120,6 +159,8 @@ class Writer:
 
     def flush(self, *, closing: bool = False) -> None:
         """Write what is complete: steps, notes, an anchor or an `open` record when due."""
+        while closing and self._took and len(self._events) > MOST:
+            self.flush()
         with self._lock:
             taken, ended = self._taken(closing=closing)
         drain = self._drain
@@ -129,13 +170,19 @@ class Writer:
             self._set_room(len(taken))
         elif taken:
             drain.absorb(taken)
+        self._took = bool(taken)
+        self._folding = self._took and not ended
         self._write_notes()
         now = self._clock()
         if self._anchored is None or now - self._anchored >= ANCHOR_NS:
             self.anchor(now)
         elif not closing and now - drain.at >= self._open_at:
             self.write_open(now)
-        self._append(drain.records())
+        self._watch(True)
+        self._sending = True
+        self._outbox.send(drain.records())
+        self._sending = False
+        self._watch(self._folding or self._thread is None)
 
     def _taken(self, *, closing: bool) -> tuple[list[Any], bool]:
         """Take events off the list: up to the last step end, or what is too much of an open step.
@@ -144,7 +191,7 @@ class Writer:
             The events, and whether a step ends in them.
         """
         events = self._events
-        size = len(events)  # what comes meanwhile is for the next time
+        size = min(len(events), MOST)  # what comes meanwhile is for the next time
         pairs, rest = paired(events[:size])
         cut = ready_length(pairs, closing=closing)
         ended = cut > 0
@@ -159,8 +206,9 @@ class Writer:
 
     def note(self, kind: str, values: dict[str, Any]) -> None:
         """Keep a rare record until the next flush, from any thread; too many are only counted."""
-        if len(self._notes) < MAX_NOTES:
-            self._notes.append((self._clock(), kind, values))
+        kept = self._spans if kind == "span" else self._notes
+        if len(kept) < MAX_NOTES:
+            kept.append((self._clock(), kind, values))
         else:
             self._lost_notes += 1
 
@@ -170,18 +218,28 @@ class Writer:
         if self._lost_notes:
             lost, self._lost_notes = self._lost_notes, 0
             self._drain.event("limit", self._clock(), what="notes", limit=MAX_NOTES, lost=lost)
-        spans = []
         for at, kind, values in notes:
             if kind == "log":
                 self._drain.log_from_thread(at, values)
-            elif kind == "span":
-                start = values["start"] - self._drain.start_ns
-                end = at - self._drain.start_ns
-                spans.append([values["thread"], values["phase"][:MAX_NAME], start, end])
             else:
                 self._drain.event(kind, at, **plain(values))
+        self._write_spans()
+
+    def _write_spans(self) -> None:
+        spans = self._spans[:]
+        del self._spans[: len(spans)]
+        names = {thread.ident: thread.name for thread in threading.enumerate()} if spans else {}
+        zero = self._drain.start_ns
         for first in range(0, len(spans), MAX_ROWS):
-            rows = spans[first : first + MAX_ROWS]
+            rows = [
+                [
+                    names.get(v["thread"], str(v["thread"]))[:MAX_NAME],
+                    v["phase"][:MAX_NAME],
+                    v["start"] - zero,
+                    at - zero,
+                ]
+                for at, _, v in spans[first : first + MAX_ROWS]
+            ]
             self._drain.add(record({"b": "spans", "rows": rows}))
 
     def anchor(self, now: int) -> None:
@@ -198,34 +256,31 @@ class Writer:
             self._drain.add(self._drain.open_record(tail, max(now, self._drain.at)))
             self._open_at += min(self._open_at, OPEN_LATER_NS)
 
-    def _append(self, records: list[bytes]) -> None:
-        if not records:
-            return
-        try:
-            self._file.write(b"".join(records))
-            if self._file.vanished:
-                warn_once(f"{self._file.path} was deleted; what follows is not kept")
-        except OSError as error:
-            self._failing += 1
-            warn_once(f"cannot write {self._file.path} ({error.strerror}); its records are lost")
-            return
-        if self._failing:
-            self._drain.event("write_failed", self._clock(), flushes=self._failing)
-            self._failing = 0
+    def _event(self, kind: str, message: str) -> bytes:
+        t = self._clock() - self._drain.start_ns
+        return record({"b": "event", "kind": kind, "t": t, "message": message})
 
     def wake(self) -> None:
         """Have the thread write soon."""
-        self._wakes.put(None)
+        if self._wakes.empty():
+            self._wakes.put(None)
 
-    def stop(self) -> bool:
-        """Stop the thread; False when it hangs on a stalled disk and was left behind."""
+    def stop(self, later: Callable[[], None] | None = None) -> bool:
+        """Stop the thread; False when it hangs on a stalled disk and was left behind.
+
+        Args:
+            later: What a thread left behind does once the disk answers.
+        """
         self._stop = True
         self.wake()
         thread = self._thread
         if thread and thread.ident and thread is not threading.current_thread():
             thread.join(JOIN_S)
             if thread.is_alive():
-                warn_once("the disk does not answer; the end of the run was not written")
+                text = f"the disk did not answer for {JOIN_S:g} s at the end of the run"
+                warn_once(f"{text}; what is left is written if it answers before the process ends")
+                self.note("warning", {"message": text})
+                self._later = later
                 return False
         return True
 
@@ -237,7 +292,7 @@ class Writer:
             stamp_ns: What one stamp costs the training thread.
             reason: `finish`, or `exception` when one ended the recording.
         """
-        self.flush(closing=True)
+        self._flush_last()
         events, _ = paired(self._events)
         last = events[-1] if events and not is_value(events[-2]) else now
         now = max(now, self._drain.at, last)  # a thread was still stamping when it was taken
@@ -248,10 +303,17 @@ class Writer:
         head = {"b": "end", "t": t, "wall_ns": t, "steps": self._drain.steps, "shutdown": shutdown}
         cost = {"overhead_ns": int(self._drain.stamps * stamp_ns), "writer_ns": self.writer_ns}
         self._drain.add(record({**head, "dropped": self._drain.dropped, **cost, "reason": reason}))
-        self._append(self._drain.records())
+        self._outbox.send(self._drain.records(), last=True)
 
     def abandon(self, now: int) -> None:
         """Write everything that is left of an attempt that did not finish."""
-        self.flush(closing=True)
+        self._flush_last()
         self.write_open(now)
-        self._append(self._drain.records())
+        self._outbox.send(self._drain.records(), last=True)
+
+    def _flush_last(self) -> None:
+        self.flush(closing=True)
+        stamped = any(type(key) is str for key in self._events[::2]) or self._drain.stamps
+        if stamped and not (self._drain.steps or self._drain.dropped) and BEGIN not in self._events:
+            self.note("warning", {"message": NO_STEP})
+            self._write_notes()

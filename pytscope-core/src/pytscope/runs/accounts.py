@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
-import numpy as np
 
 from pytscope.model.records import Segment
 from pytscope.runs.recorded import RecordedAttempt
-from pytscope.runs.run import Attempt, Gap, Ints, OpenState
+from pytscope.runs.run import Attempt, Gap, OpenState
 
 CLOCK_STEP_NS = 1_000_000_000
 """Drift between the monotonic clock and the time of day that is worth a note."""
@@ -21,17 +20,17 @@ class Account:
     """An attempt and the length of its wall.
 
     Attributes:
-        attempt: The attempt; its number is filled in by the caller.
+        attempt: The attempt.
         wall_ns: From its start to the last stamp on disk.
-        start_ns: Start of each of its steps.
     """
 
     attempt: Attempt
     wall_ns: int
-    start_ns: Ints
 
 
-def account(recorded: RecordedAttempt, wall_ns: Ints) -> Account:
+def account(
+    recorded: RecordedAttempt, sums: Sequence[int], number: int, last_epoch_ns: int | None
+) -> Account:
     """Account for an attempt's wall: startup, steps, what is lost, shutdown.
 
     Every block says where it starts and every step how long it is, so a block
@@ -40,16 +39,18 @@ def account(recorded: RecordedAttempt, wall_ns: Ints) -> Account:
 
     Args:
         recorded: The attempt's records.
-        wall_ns: Wall time of each of its steps.
+        sums: Wall time of each of its blocks.
+        number: Number of the attempt.
+        last_epoch_ns: Time of day when the attempt before it was last heard of,
+            or None when there is none.
     """
     startup, shutdown, end_ns = _regions(recorded)
-    starts, sums = _spans(recorded, wall_ns)
     gaps = tuple(_gaps(recorded, sum(ns for _, ns in startup), sums, end_ns))
-    end = recorded.end
+    end, start = recorded.end, recorded.start_epoch_ns
     attempt = Attempt(
-        number=0,
+        number=number,
         first_step=recorded.first_step,
-        start_epoch_ns=recorded.start_epoch_ns,
+        start_epoch_ns=start,
         startup=startup,
         shutdown=shutdown,
         lost_ns=sum(gap.ns for gap in gaps),
@@ -61,13 +62,14 @@ def account(recorded: RecordedAttempt, wall_ns: Ints) -> Account:
         open_state=_open_state(recorded),
         overhead_ns=end.overhead_ns if end else None,
         writer_ns=end.writer_ns if end else None,
+        downtime_ns=0 if last_epoch_ns is None else max(0, start - last_epoch_ns),
         warmup=recorded.run.warmup if recorded.run else None,
         events=recorded.events,
         gaps=gaps,
     )
     parts = (*startup, *shutdown)
     total = sum(ns for _, ns in parts) + sum(sums) + attempt.lost_ns
-    return Account(attempt, total, starts)
+    return Account(attempt, total)
 
 
 def _open_state(recorded: RecordedAttempt) -> OpenState | None:
@@ -99,26 +101,14 @@ def _present(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
     return tuple(segment for segment in segments if segment[1])
 
 
-def _spans(recorded: RecordedAttempt, wall_ns: Ints) -> tuple[Ints, list[int]]:
-    """Start of every step, and length of every block."""
-    if not recorded.blocks:
-        return np.zeros(0, np.int64), []
-    sizes = np.array([block.n for block in recorded.blocks])
-    firsts = np.cumsum(sizes) - sizes
-    before = np.cumsum(wall_ns) - wall_ns
-    t0 = np.array([block.t0 for block in recorded.blocks], np.int64)
-    starts = before + np.repeat(t0 - before[firsts], sizes)
-    return starts, np.add.reduceat(wall_ns, firsts).tolist()
-
-
 def _gaps(
-    recorded: RecordedAttempt, startup_ns: int, sums: list[int], end_ns: int | None
+    recorded: RecordedAttempt, startup_ns: int, sums: Sequence[int], end_ns: int | None
 ) -> Iterator[Gap]:
     at, step = startup_ns, recorded.first_step
     for block, length in zip(recorded.blocks, sums, strict=True):
         if block.t0 != at or block.step > step:
             yield Gap(min(step, block.step), max(0, block.step - step), block.t0 - at)
-        at, step = block.t0 + length, block.step + block.n
+        at, step = block.t0 + length, block.next_step
     last = _next_step(recorded, step)
     lost_ns = 0 if end_ns is None else end_ns - at
     if lost_ns or last > step:

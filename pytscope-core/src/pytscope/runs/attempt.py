@@ -67,6 +67,9 @@ class Attempt:
         warmup: Warm-up steps recorded with the run, or None for automatic.
         events: Rare records, as they were written, each with a `kind`.
         gaps: Where records are gone; their sums are `lost_ns` and `lost_steps`.
+        unplaced_ns: Measured time at no known place, where a source knows the
+            wall of an attempt but not that of its steps; below zero when the
+            steps sum to more. None when there is no such measurement.
     """
 
     number: int
@@ -87,3 +90,23 @@ class Attempt:
     warmup: int | None = None
     events: tuple[Mapping[str, Any], ...] = attrs.field(default=(), repr=False)
     gaps: tuple[Gap, ...] = attrs.field(default=(), repr=False)
+    unplaced_ns: int | None = None
+
+
+@attrs.frozen
+class Span:
+    """What a thread other than the recording one did, beside the timeline.
+
+    Attributes:
+        attempt: Number of the attempt whose clock its times are of.
+        thread: Name of the thread.
+        phase: What it did.
+        start_ns: Nanoseconds since the attempt's start.
+        end_ns: The same, of its end.
+    """
+
+    attempt: int
+    thread: str
+    phase: str
+    start_ns: int
+    end_ns: int

@@ -1,4 +1,4 @@
-"""The one cattrs converter: header lines to typed values, step records to plain JSON.
+"""The one cattrs converter: header lines to typed values, step records to JSON and back.
 
 Structuring is strict, because what a rank file says is not to be guessed at: a
 number given as text or a truth value is an error that names its place. Keys
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import cattrs
 from cattrs.v import format_exception, transform_error
 
-from pytscope.model.records import Flag, StepRecord
+from pytscope.model.records import Flag, Segment, StepRecord
 
 T = TypeVar("T")
 
@@ -46,16 +47,36 @@ def structure(header: Mapping[str, Any], cls: type[T]) -> T:
     Raises:
         HeaderError: A value is missing or of another type.
     """
-    converter = _converter()
     try:
-        return converter.structure(header, cls)
+        # Half the time, but without the place of what is wrong.
+        quick = _converter(detailed=False).structure(header, cls)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # said below, with its place
+    else:
+        return quick
+    try:
+        return _converter().structure(header, cls)
     except cattrs.BaseValidationError as error:
         raise HeaderError("; ".join(transform_error(error, format_exception=_sentence))) from error
 
 
 def step_document(record: StepRecord) -> dict[str, Any]:
-    """A step record as plain JSON values; floats without a literal become strings."""
-    return dict(_converter().unstructure(record))
+    """A step record as what `json.dumps` takes; floats without a literal become strings.
+
+    The document is `pytscope/schemas/step-1.json`'s; its segments are the record's own
+    tuples, which JSON writes as arrays.
+    """
+    document: dict[str, Any] = _unstructured()(record)
+    return document
+
+
+def step_record(document: Mapping[str, Any]) -> StepRecord:
+    """The step record of a document, as parsed from JSON.
+
+    Raises:
+        HeaderError: A value is missing or of another type.
+    """
+    return structure(document, StepRecord)
 
 
 def _sentence(error: BaseException, expected: type | None) -> str:
@@ -109,30 +130,58 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"  # noqa: PLR2004  # one line of a note
 
 
-def _plain_number(value: Any) -> Any:
-    return _plain_float(value) if isinstance(value, float) else value
+def _plain_numbers(values: Mapping[str, float | int]) -> Mapping[str, float | int | str]:
+    if all(map(math.isfinite, values.values())):
+        return values
+    return {name: plain_number(value) for name, value in values.items()}
 
 
-def _plain_float(value: float) -> float | str:
+def plain_number(value: float) -> float | int | str:
+    """A number, or the text for one that JSON has no literal for."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
-def _flag_names(flags: Flag) -> list[str]:
-    return [flag.name.lower() for flag in Flag if flag in flags and flag.name]
+@functools.cache
+def _flag_names(flags: Flag) -> tuple[str, ...]:
+    return tuple(flag.name.lower() for flag in Flag if flag in flags and flag.name)
+
+
+def _flags(names: Any, _: Any = None) -> Flag:
+    known = {flag.name.lower(): flag for flag in Flag if flag.name}
+    if not isinstance(names, list) or not all(name in known for name in names):
+        msg = f"expected a list of {', '.join(known)}, got {_shown(names)}"
+        raise _Mismatch(msg)
+    return functools.reduce(operator.or_, map(known.__getitem__, names), Flag.NONE)
+
+
+def _as_it_is(value: T) -> T:
+    return value
 
 
 @functools.cache
-def _converter() -> cattrs.Converter:
-    converter = cattrs.Converter()
+def _unstructured() -> Callable[[StepRecord], dict[str, Any]]:
+    return _converter().get_unstructure_hook(StepRecord)
+
+
+@functools.cache
+def _converter(*, detailed: bool = True) -> cattrs.Converter:
+    converter = cattrs.Converter(detailed_validation=detailed)
     converter.register_structure_hook(int, _int)
     converter.register_structure_hook(float, _float)
     converter.register_structure_hook(str, _str)
     converter.register_structure_hook(int | float, _number)
     converter.register_structure_hook(str | int | None, _text_or_int)
     converter.register_structure_hook_func(lambda cls: cls == Mapping[str, Any], _mapping)
+    converter.register_structure_hook(Flag, _flags)
     converter.register_unstructure_hook(Flag, _flag_names)
-    converter.register_unstructure_hook(float, _plain_float)
-    converter.register_unstructure_hook(int | float, _plain_number)
+    hooks: dict[Any, Callable[[Any], Any]] = {
+        Mapping[str, float | int]: _plain_numbers,
+        Mapping[str, int]: _as_it_is,
+        tuple[Segment, ...]: _as_it_is,
+        tuple[Segment, ...] | None: _as_it_is,
+    }
+    for kind, hook in hooks.items():
+        converter.register_unstructure_hook_func(functools.partial(operator.eq, kind), hook)
     return converter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -11,6 +11,34 @@ from pytscope.model.records import Segment
 
 FORMAT = "pytscope.steps"
 VERSION = 1
+MOST_NS = 2**57
+"""Over four years: no process runs for so long, and sums of many stay within 64 bits."""
+MOST_STEPS = 2**53
+"""The same of step numbers; the largest that a float of 64 bits holds exactly."""
+
+
+def _within(low: int, high: int) -> Callable[[Any, attrs.Attribute[Any], int | None], None]:
+    """A validator of whole numbers that may be None."""
+
+    def check(_: Any, attribute: attrs.Attribute[Any], value: int | None) -> None:
+        if value is not None and not low <= value <= high:
+            msg = f"{attribute.name} of {value} cannot be"
+            raise ValueError(msg)
+
+    return check
+
+
+def _segments(_: Any, attribute: attrs.Attribute[Any], value: tuple[Segment, ...]) -> None:
+    for _name, ns in value:
+        if not -MOST_NS <= ns <= MOST_NS:
+            msg = f"{attribute.name} of {ns} ns cannot be"
+            raise ValueError(msg)
+
+
+_STAMP = _within(-MOST_NS, MOST_NS)
+_STEP = _within(-MOST_STEPS, MOST_STEPS)
+_COUNT = _within(0, MOST_STEPS)
+_COST = _within(0, MOST_NS)
 
 
 @attrs.frozen
@@ -37,13 +65,13 @@ class RunLine:
     """
 
     epoch_ns: int
-    rank: int = 0
-    world: int | None = None
-    step: int = 0
+    rank: int = attrs.field(default=0, validator=_COUNT)
+    world: int | None = attrs.field(default=None, validator=_COUNT)
+    step: int = attrs.field(default=0, validator=_STEP)
     name: str | None = None
     config: Any = None
     environment: Mapping[str, Any] = attrs.field(factory=dict)
-    warmup: int | None = None
+    warmup: int | None = attrs.field(default=None, validator=_STEP)
     job: str | int | None = None
     restart: int | None = None
     local_rank: int | None = None
@@ -65,7 +93,7 @@ class RunLine:
 class Anchor:
     """A moment on both clocks: `t` since the attempt's start, and the time of day."""
 
-    t: int
+    t: int = attrs.field(validator=_STAMP)
     epoch_ns: int
 
 
@@ -73,7 +101,7 @@ class Anchor:
 class StartupEvent:
     """What startup was made of."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[Segment, ...] = attrs.field(validator=_segments)
 
 
 @attrs.frozen
@@ -88,17 +116,24 @@ class LogEvent:
 class DroppedEvent:
     """Steps that the writer gave up on a stalled disk."""
 
-    steps: int
+    steps: int = attrs.field(validator=_COUNT)
 
 
 @attrs.frozen
 class OpenLine:
     """Where an attempt is in a step that has been open for a while."""
 
-    t: int
-    step: int
+    t: int = attrs.field(validator=_STAMP)
+    step: int = attrs.field(validator=_STEP)
     blocks: tuple[str, ...] = ()
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[Segment, ...] = attrs.field(default=(), validator=_segments)
+
+
+@attrs.frozen
+class SpansLine:
+    """What other threads than the one that records did: thread, phase, start, end."""
+
+    rows: tuple[tuple[str, str, int, int], ...]
 
 
 @attrs.frozen
@@ -115,10 +150,10 @@ class EndLine:
         reason: `finish`, or `exception` when one ended the recording.
     """
 
-    wall_ns: int
-    steps: int | None = None
-    shutdown: tuple[Segment, ...] = ()
-    dropped: int = 0
-    overhead_ns: int | None = None
-    writer_ns: int | None = None
+    wall_ns: int = attrs.field(validator=_STAMP)
+    steps: int | None = attrs.field(default=None, validator=_COUNT)
+    shutdown: tuple[Segment, ...] = attrs.field(default=(), validator=_segments)
+    dropped: int = attrs.field(default=0, validator=_COUNT)
+    overhead_ns: int | None = attrs.field(default=None, validator=_COST)
+    writer_ns: int | None = attrs.field(default=None, validator=_COST)
     reason: str | None = None

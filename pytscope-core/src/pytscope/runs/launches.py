@@ -48,6 +48,12 @@ class Launch:
         return min(start.first_step for start in self.starts.values())
 
     @property
+    def launcher(self) -> tuple[str | int, int] | None:
+        """Job and restart count, where all its attempts say the same."""
+        told = {start.launcher for start in self.starts.values()}
+        return told.pop() if len(told) == 1 else None
+
+    @property
     def middle_ns(self) -> int:
         """The median start: a host with a wrong clock does not move it."""
         times = sorted(start.epoch_ns for start in self.starts.values())
@@ -78,13 +84,23 @@ def last_chain(found: Sequence[Launch]) -> range:
     """Places of the launches of the last chain.
 
     A launch that starts at or below the first step of the one before it is a
-    fresh start; any other is a resume.
+    fresh start; any other is a resume. Where the launcher says that it
+    restarted the same job, a second resume from one checkpoint is a resume as
+    well: fresh is only what starts at or below the first step of the chain.
     """
     first = 0
     for i in range(1, len(found)):
-        if found[i].first_step <= found[i - 1].first_step:
+        before = found[first if _restarted(found[i - 1], found[i]) else i - 1]
+        if found[i].first_step <= before.first_step:
             first = i
     return range(first, len(found))
+
+
+def _restarted(before: Launch, after: Launch) -> bool:
+    """Whether the launcher counted on: the same job, restarted."""
+    if before.launcher is None or after.launcher is None:
+        return False
+    return before.launcher[0] == after.launcher[0] and before.launcher[1] < after.launcher[1]
 
 
 def _in_order(starts: Iterable[Start]) -> list[Start]:

@@ -13,7 +13,7 @@ with contextlib.suppress(ImportError):  # a platform without flock: no file is k
     HAS_LOCKS = True
 
 
-def is_held(path: Path) -> bool:
+def is_held(path: str | Path) -> bool:
     """Tell whether another process holds a file's lock.
 
     The lock is tried shared and given back at once, so that a recorder about

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytscope.model.errors import RunNotFound, RunUnreadable, UsageError
+from pytscope.model.wording import closest, listed
+from pytscope.runs.nearby import described
 from pytscope.runs.run import Run
 from pytscope.runs.source import Source
 
@@ -38,7 +39,7 @@ def open_run(
     """
     chosen = _named(sources, source) if source is not None else None
     path = Path(path)
-    _must_exist(path)
+    _must_exist(path, sources)
     if chosen is None:
         chosen = next((known for known in sources if known.detects(path)), None)
     if chosen is None:
@@ -51,16 +52,16 @@ def _named(sources: Sequence[Source], name: str) -> Source:
         if known.name == name:
             return known
     names = [known.name for known in sources]
-    msg = f"no source is named {name!r}; there are: {', '.join(names) or 'none'}"
-    raise UsageError(msg, hint=_did_you_mean(name, names))
+    msg = f"no source is named {name!r}; there are: {listed(names)}"
+    raise UsageError(msg, hint=_likely(closest(name, names, _LISTED)))
 
 
-def _must_exist(path: Path) -> None:
+def _must_exist(path: Path, sources: Sequence[Source]) -> None:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         msg = f"there is nothing at {path}"
-        raise RunNotFound(msg, hint=_sibling(path)) from None
+        raise RunNotFound(msg, hint=_sibling(path, sources)) from None
     except ValueError:  # a path no file system can hold
         msg = f"{str(path)!r} is no path"
         raise RunNotFound(msg) from None
@@ -69,41 +70,49 @@ def _must_exist(path: Path) -> None:
         raise RunUnreadable(msg) from error
 
 
-def _sibling(path: Path) -> str:
-    """A hint for a path that is not there: a name like it, or where the path ends."""
+def _sibling(path: Path, sources: Sequence[Source]) -> str:
+    """A hint for a path that is not there: a name like it, runs beside it, or where it ends."""
     parent = path.parent
     while not parent.is_dir() and parent != parent.parent:
         path, parent = parent, parent.parent
     names = _names(parent)
-    close = difflib.get_close_matches(path.name, names, _LISTED, 0.6)
-    if close:
-        return _did_you_mean(str(path), [str(parent / name) for name in close])
+    if close := closest(path.name, names, _LISTED):
+        return _likely([described(parent / name, sources) for name in close])
     if not names:
         return f"The folder {parent} is empty." if parent.is_dir() else ""
-    return f"The folder {parent} holds: {_listed(names)}."
+    if runs := _runs(parent, sources):
+        return f"Runs in {parent}: {listed([run.name for run in runs], _LISTED)}."
+    return f"The folder {parent} holds: {listed(names, _LISTED)}."
 
 
-def _did_you_mean(wrong: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(wrong, names, _LISTED, 0.6)
-    return f"Did you mean {' or '.join(close)}?" if close else ""
+def _likely(names: Sequence[str]) -> str:
+    return f"Did you mean {' or '.join(names)}?" if names else ""
 
 
 def _unknown(path: Path, sources: Sequence[Source]) -> RunUnreadable:
-    names = ", ".join(known.name for known in sources) or "none"
+    names = listed(known.name for known in sources)
     if not path.is_dir():
         msg = f"{path} is a file that no source can open (sources: {names})"
-        return RunUnreadable(msg, hint="Give a run folder, or a rank file that ends in .pts.")
-    inside = [
-        path / name
-        for name in _names(path)
-        if (path / name).is_dir() and any(known.detects(path / name) for known in sources)
-    ]
-    if inside:
+        hint = "Give a run folder, or a rank file that ends in .pts."
+        if any(known.detects(path.parent) for known in sources):
+            hint = f"It lies in a run; give that: {path.parent}"
+        return RunUnreadable(msg, hint=hint)
+    if inside := _runs(path, sources):
         what = "a run" if len(inside) == 1 else f"{len(inside)} runs"
-        msg = f"{path} is no run itself, but holds {what}: {_listed(map(str, inside))}"
+        msg = f"{path} is no run itself, but holds {what}: {listed(map(str, inside), _LISTED)}"
         return RunUnreadable(msg, hint="Give one of them.")
-    msg = f"{path} is a folder without a run (sources: {names})"
-    return RunUnreadable(msg, hint="A run folder holds files named rank00000.pts and so on.")
+    what = "a folder without a run" if _names(path) else "an empty folder"
+    msg = f"{path} is {what} (sources: {names})"
+    hint = "A run folder holds files named rank00000.pts and so on."
+    if beside := _runs(path.resolve().parent, sources):
+        hint += f" Runs beside it: {listed([run.name for run in beside], _LISTED)}."
+    return RunUnreadable(msg, hint=hint)
+
+
+def _runs(folder: Path, sources: Sequence[Source]) -> list[Path]:
+    """Folders in a folder that a source would open."""
+    found = (folder / name for name in _names(folder))
+    return [p for p in found if p.is_dir() and any(known.detects(p) for known in sources)]
 
 
 def _names(folder: Path) -> list[str]:
@@ -112,9 +121,3 @@ def _names(folder: Path) -> list[str]:
             return sorted(entry.name for entry, _ in zip(entries, range(_LOOKED_AT), strict=False))
     except OSError:
         return []
-
-
-def _listed(names: Iterable[str]) -> str:
-    known = list(names)
-    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return ", ".join(known[:_LISTED]) + more

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +19,7 @@ from pytscope.runs.headers import (
     LogEvent,
     OpenLine,
     RunLine,
+    SpansLine,
     StartupEvent,
 )
 
@@ -37,6 +40,8 @@ class RecordedAttempt:
         events: Other rare records.
         provenance: What the writer found out about the process after its start.
         damaged_bytes: Bytes skipped within it.
+        repeated: Blocks left out because their steps were there already.
+        spans: Lines of what other threads did.
     """
 
     run: RunLine | None
@@ -50,6 +55,8 @@ class RecordedAttempt:
     events: tuple[Mapping[str, Any], ...]
     provenance: Mapping[str, Any]
     damaged_bytes: int
+    repeated: int = 0
+    spans: tuple[bytes, ...] = ()
 
     @property
     def first_step(self) -> int:
@@ -61,7 +68,7 @@ class RecordedAttempt:
         first, last = self.blocks[0], self.blocks[-1]
         if self.end is None or self.end.steps is None:
             return first.step
-        return max(0, min(first.step, last.step + last.n - self.end.steps - self.end.dropped))
+        return max(0, min(first.step, last.next_step - self.end.steps - self.end.dropped))
 
     @property
     def start_epoch_ns(self) -> int:
@@ -90,7 +97,7 @@ class AttemptBuilder:
     """
 
     def __init__(self, run: RunLine | None) -> None:
-        self._run = run
+        self.run = run
         self._blocks: list[StepBlock] = []
         self._startup: tuple[Segment, ...] | None = None
         self._opened: OpenLine | None = None
@@ -99,9 +106,26 @@ class AttemptBuilder:
         self._logs: list[LogEvent] = []
         self._dropped = 0
         self._events: list[Mapping[str, Any]] = []
+        self._spans: list[bytes] = []
         self._provenance: Mapping[str, Any] = {}
         self._damaged_bytes = 0
         self._broken = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether it wrote its end."""
+        return self._end is not None
+
+    def expects(self) -> tuple[int, int | None]:
+        """Number and start of the next step; the start is None before anything tells."""
+        if self._blocks:
+            return self._blocks[-1].next_step, self._blocks[-1].end_ns()
+        startup = None if self._startup is None else sum(ns for _, ns in self._startup)
+        return (self.run.step if self.run else 0), startup
+
+    def lacks_startup(self) -> bool:
+        """Whether it has not told yet what its startup was made of."""
+        return self._startup is None and not self._blocks
 
     def damage(self, size: int) -> None:
         """Count bytes that were skipped here."""
@@ -121,12 +145,12 @@ class AttemptBuilder:
             return True
         last = self._blocks[-1] if self._blocks else None
         if isinstance(header, StepBlock):
-            return last is None or (header.t0 >= last.t0 and header.step >= last.step + last.n)
+            return last is None or (header.t0 >= last.t0 and header.step >= last.next_step)
         if kind in ("anchor", "open", "end"):
             known = [last.t0 if last else 0, *(anchor.t for anchor in self._anchors[-1:])]
             at = header.get("t")
             return not isinstance(at, int) or at >= max(known)
-        return header_kind(header) != "startup" or (self._startup is None and last is None)
+        return header_kind(header) != "startup" or self.lacks_startup()
 
     def block(self, block: StepBlock) -> None:
         """Take a block of steps."""
@@ -151,6 +175,15 @@ class AttemptBuilder:
         elif kind == "anchor":
             self._anchors.append(structure(header, Anchor))
 
+    def spans(self, header: Mapping[str, Any], line: bytes) -> None:
+        """Take what other threads did; the line is parsed again when it is asked for.
+
+        Raises:
+            HeaderError: A value of the record is of the wrong type.
+        """
+        structure(header, SpansLine)
+        self._spans.append(line)
+
     def _event(self, header: Mapping[str, Any]) -> None:
         kind = header.get("kind")
         plain = {key: value for key, value in header.items() if key not in ("b", "crc", "len")}
@@ -159,7 +192,11 @@ class AttemptBuilder:
             self._opened = None
             self._broken = False
         elif kind == "provenance":
-            self._provenance = {k: v for k, v in plain.items() if k not in ("kind", "t")}
+            found = {k: v for k, v in plain.items() if k not in ("kind", "t")}
+            self._provenance = {**self._provenance, **found}
+        elif kind == "torch":
+            found = {k: v for k, v in plain.items() if k not in ("kind", "t")}
+            self._provenance = {**self._provenance, kind: found}
         elif kind == "log" and header.get("step") is not None:
             self._logs.append(structure(header, LogEvent))
         elif isinstance(kind, str):
@@ -169,9 +206,10 @@ class AttemptBuilder:
 
     def built(self) -> RecordedAttempt:
         """The attempt, as far as it was told."""
+        blocks, repeated = _in_order(self._blocks)
         return RecordedAttempt(
-            self._run,
-            tuple(self._blocks),
+            self.run,
+            blocks,
             self._startup,
             self._opened,
             self._end,
@@ -180,8 +218,32 @@ class AttemptBuilder:
             max(self._dropped, self._end.dropped if self._end else 0),
             tuple(self._events),
             self._provenance,
-            self._damaged_bytes,
+            self._damaged_bytes + sum(block.size for block in repeated),
+            len(repeated),
+            tuple(self._spans),
         )
+
+
+def _in_order(blocks: list[StepBlock]) -> tuple[tuple[StepBlock, ...], list[StepBlock]]:
+    """Blocks by step, and those left out because an earlier one has a step of theirs.
+
+    A recorder never goes back, so blocks out of order were moved or doubled
+    after they were written.
+    """
+    if all(a.next_step <= b.step for a, b in itertools.pairwise(blocks)):
+        return tuple(blocks), []
+    kept: list[StepBlock] = []
+    repeated = []
+    for block in blocks:
+        at = bisect.bisect_right(kept, block.step, key=lambda known: known.step)
+        before, after = kept[at - 1 : at], kept[at : at + 1]
+        if (before and before[0].next_step > block.step) or (
+            after and after[0].step < block.next_step
+        ):
+            repeated.append(block)
+        else:
+            kept.insert(at, block)
+    return tuple(kept), repeated
 
 
 def header_kind(header: Mapping[str, Any] | StepBlock) -> object:

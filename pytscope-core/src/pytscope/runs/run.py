@@ -9,6 +9,7 @@ Per attempt, in integer nanoseconds::
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pytscope.model.records import NOT_TRAINING, Flag, Segment, StepRecord, phase_order
-from pytscope.runs.attempt import Attempt, Gap, OpenState
+from pytscope.runs.attempt import Attempt, Gap, OpenState, Span
+from pytscope.runs.column_store import Bools, ColumnStore, Floats, Ints, exact_sum, read_only
+from pytscope.runs.notes import ReadNote
 
 __all__ = [
     "Attempt",
@@ -29,49 +32,11 @@ __all__ = [
     "OpenState",
     "ReadNote",
     "Run",
+    "Span",
     "Timeline",
+    "exact_sum",
     "measured_wall_ns",
 ]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-
-class ColumnStore:
-    """Columns by kind and name, decoded on first use.
-
-    Args:
-        names: Column names by kind. Kinds: `phase device scalar memory extra`.
-        load: Decodes one column: `(kind, name) -> (rows, values)`; `rows`
-            are the indices of the steps that have it, in order.
-        segments: Gives a row's segments on the host clock.
-        device_segments: Gives a row's segments on the device clock, or None.
-    """
-
-    def __init__(
-        self,
-        names: Mapping[str, tuple[str, ...]],
-        load: Callable[[str, str], tuple[Ints, npt.NDArray[Any]]],
-        segments: Callable[[int], tuple[Segment, ...]],
-        device_segments: Callable[[int], tuple[Segment, ...] | None] = lambda _row: None,
-    ) -> None:
-        self._names = dict(names)
-        self._load = load
-        self._cache: dict[tuple[str, str], tuple[Ints, npt.NDArray[Any]]] = {}
-        self.segments = segments
-        self.device_segments = device_segments
-
-    def names(self, kind: str) -> tuple[str, ...]:
-        """Names of the columns of a kind."""
-        return self._names.get(kind, ())
-
-    def get(self, kind: str, name: str) -> tuple[Ints, npt.NDArray[Any]]:
-        """Rows that have the column, and its values there."""
-        key = (kind, name)
-        if key not in self._cache:
-            self._cache[key] = self._load(kind, name)
-        return self._cache[key]
 
 
 class Timeline:
@@ -101,17 +66,21 @@ class Timeline:
         micro_batches: Ints,
         columns: ColumnStore,
         metadata: Mapping[str, Any] | None = None,
+        spans: Callable[[], tuple[Span, ...]] = tuple,
+        steps_ns: int | None = None,
     ) -> None:
         self.rank = rank
         self.attempts = attempts
-        self.step = step
-        self.attempt = attempt
-        self.start_ns = start_ns
-        self.wall_ns = wall_ns
-        self.flags = flags
-        self.micro_batches = micro_batches
+        self.step = read_only(step)
+        self.attempt = read_only(attempt)
+        self.start_ns = read_only(start_ns)
+        self.wall_ns = read_only(wall_ns)
+        self.flags = read_only(flags)
+        self.micro_batches = read_only(micro_batches)
         self.metadata: Mapping[str, Any] = metadata or {}
         self._columns = columns
+        self._spans = spans
+        self._steps_ns = steps_ns
 
     def __len__(self) -> int:
         """Number of completed steps."""
@@ -120,7 +89,7 @@ class Timeline:
     @property
     def phases(self) -> tuple[str, ...]:
         """Names of the phases any step has, in display order."""
-        return tuple(phase_order(self._columns.names("phase")))
+        return _in_order(self._columns.names("phase"))
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -137,26 +106,60 @@ class Timeline:
         """Names of the analysis-only duration columns."""
         return self._columns.names("extra")
 
+    @property
+    def device_phases(self) -> tuple[str, ...]:
+        """Names of the phases that any step has on the device clock."""
+        return _in_order(self._columns.names("device"))
+
     def phase_ns(self, name: str) -> Ints:
         """Nanoseconds of a phase in every step; 0 where a step has none of it."""
-        dense = np.zeros(len(self), np.int64)
         if name in self._columns.names("phase"):
-            rows, values = self._columns.get("phase", name)
-            dense[rows] = values
-        return dense
+            return self._columns.dense("phase", name, len(self))
+        return np.zeros(len(self), np.int64)
 
-    def column(self, kind: str, name: str) -> tuple[Ints, npt.NDArray[Any]]:
+    def phase_sum_ns(self, name: str, without: Ints | None = None) -> int:
+        """Nanoseconds of a phase over all steps, exact.
+
+        Args:
+            name: The phase.
+            without: Rows to leave out.
+        """
+        if name not in self._columns.names("phase"):
+            return 0
+        total = self._columns.total("phase", name)
+        if without is None or not len(without):
+            return total
+        return total - exact_sum(self.phase_ns(name)[without])
+
+    def enclosed_ns(self, inner: str, outer: str) -> tuple[Ints, Ints]:
+        """Rows in which one phase stands between two segments of another.
+
+        Args:
+            inner: The phase between, such as `data`.
+            outer: The phase on both sides, such as `eval`.
+
+        Returns:
+            The rows, and nanoseconds of the inner phase that stand so.
+        """
+        return self._columns.enclosed(inner, outer)
+
+    def column(
+        self, kind: str, name: str, rows: range | None = None
+    ) -> tuple[Ints, npt.NDArray[Any]]:
         """Rows that have a column, and its values.
 
         Args:
             kind: One of `phase device scalar memory extra`.
             name: The column's name.
+            rows: Stretch of rows to look at; all by default.
 
         Raises:
             KeyError: The rank has no such column.
         """
         if name not in self._columns.names(kind):
             raise KeyError(name)
+        if rows is not None:
+            return self._columns.part(kind, name, rows.start, rows.stop)
         return self._columns.get(kind, name)
 
     @property
@@ -174,41 +177,42 @@ class Timeline:
 
     @property
     def rated(self) -> Bools:
-        """Mask of the steps that count in rates: neither warm-up nor redone."""
-        return ~self.has(Flag.WARMUP | Flag.REDONE)
+        """Mask of the steps that count in rates: neither warm-up, redone nor profiled."""
+        return ~self.has(Flag.WARMUP | Flag.REDONE | Flag.PROFILED)
+
+    @property
+    def steps_ns(self) -> int:
+        """Wall time of all steps, exact."""
+        if self._steps_ns is None:
+            self._steps_ns = exact_sum(self.wall_ns)
+        return self._steps_ns
+
+    @property
+    def measured_ns(self) -> int:
+        """Measured wall time: the sum over the attempts, exact."""
+        total = self.steps_ns
+        for attempt in self.attempts:
+            total += attempt.lost_ns + (attempt.unplaced_ns or 0)
+            total += sum(ns for _, ns in attempt.startup) + sum(ns for _, ns in attempt.shutdown)
+        return total
+
+    def spans(self) -> tuple[Span, ...]:
+        """What other threads did meanwhile, in the order in which it was written."""
+        return self._spans()
 
     def segments(self, row: int) -> tuple[Segment, ...]:
         """Segments of one row, in time order, none of length zero."""
         return self._columns.segments(row)
 
+    def segments_of(self, rows: Ints) -> list[tuple[Segment, ...]]:
+        """Segments of many rows, as `segments` gives those of one."""
+        return self._columns.many(rows)
+
     def records(self) -> Iterator[StepRecord]:
         """Every step as a record; for export and inspection, not for analysis."""
-        sparse = {
-            kind: {
-                name: dict(zip(*(a.tolist() for a in self.column(kind, name)), strict=True))
-                for name in self._columns.names(kind)
-            }
-            for kind in ("scalar", "memory", "extra")
-        }
-        for row in range(len(self)):
-            values = {
-                kind: {name: col[row] for name, col in cols.items() if row in col}
-                for kind, cols in sparse.items()
-            }
-            yield StepRecord(
-                rank=self.rank,
-                attempt=int(self.attempt[row]),
-                step=int(self.step[row]),
-                start_ns=int(self.start_ns[row]),
-                wall_ns=int(self.wall_ns[row]),
-                segments=self.segments(row),
-                device_segments=self._columns.device_segments(row),
-                scalars=values["scalar"],
-                memory_bytes=values["memory"],
-                extras_ns=values["extra"],
-                micro_batches=int(self.micro_batches[row]),
-                flags=Flag(int(self.flags[row])),
-            )
+        from pytscope.runs.step_records import step_records  # it needs this module's types
+
+        return step_records(self, self._columns)
 
     def select(self, mask: Bools, attempts: tuple[Attempt, ...]) -> Timeline:
         """The same rank with only some rows and the given attempts."""
@@ -227,6 +231,7 @@ class Timeline:
             load,
             lambda row: source.segments(int(keep[row])),
             lambda row: source.device_segments(int(keep[row])),
+            lambda rows: source.many(keep[rows]),
         )
         return Timeline(
             self.rank,
@@ -239,6 +244,7 @@ class Timeline:
             micro_batches=self.micro_batches[keep],
             columns=columns,
             metadata=self.metadata,
+            spans=self._spans,
         )
 
     def with_flags(self, flags: Ints) -> Timeline:
@@ -254,26 +260,12 @@ class Timeline:
             micro_batches=self.micro_batches,
             columns=self._columns,
             metadata=self.metadata,
+            spans=self._spans,
+            steps_ns=self._steps_ns,
         )
 
 
-@attrs.frozen
-class ReadNote:
-    """Something about reading that the coverage must say.
-
-    Attributes:
-        kind: `damaged`, `second_file`, `clock_step`, `clock_back`, `unreadable_file`,
-            `empty_file`, `foreign_file`, `missed_launch` or `limit`.
-        message: What was met, with its count.
-        rank: Rank concerned, or None.
-    """
-
-    kind: str
-    message: str
-    rank: int | None = None
-
-
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Run:
     """A recorded run, read-only.
 
@@ -323,12 +315,35 @@ class Run:
         Raises:
             KeyError: The rank left no record.
         """
-        for timeline in self.timelines:
-            if timeline.rank == rank:
-                return timeline
-        raise KeyError(rank)
+        return self._by_rank[rank]
+
+    def spans(self, rank: int | None = None) -> tuple[Span, ...]:
+        """What threads other than the recording one did.
+
+        Args:
+            rank: Rank; the lowest one present by default.
+
+        Raises:
+            KeyError: The rank left no record.
+        """
+        return (self.timelines[0] if rank is None else self.rank(rank)).spans()
+
+    @functools.cached_property
+    def _by_rank(self) -> Mapping[int, Timeline]:
+        return {timeline.rank: timeline for timeline in reversed(self.timelines)}
 
     @property
+    def has_wall(self) -> bool:
+        """Whether the wall of the attempts was measured, step by step or as a whole.
+
+        If not, what counts as wall is the sum of the recorded durations.
+        """
+        stepped = [timeline for timeline in self.timelines if len(timeline)]
+        return self.has_timeline or all(
+            attempt.unplaced_ns is not None for t in stepped for attempt in t.attempts
+        )
+
+    @functools.cached_property
     def shown(self) -> Timeline:
         """The rank whose wall time is the (lower) median: the one reports show.
 
@@ -369,10 +384,11 @@ class Run:
         return timeline.step[rows][keep], np.asarray(values, np.float64)[keep]
 
 
+@functools.lru_cache(256)
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(phase_order(names))
+
+
 def measured_wall_ns(timeline: Timeline) -> int:
     """Measured wall time of a rank: the sum over its attempts, exact."""
-    total = int(timeline.wall_ns.sum())
-    for attempt in timeline.attempts:
-        total += attempt.lost_ns
-        total += sum(ns for _, ns in attempt.startup) + sum(ns for _, ns in attempt.shutdown)
-    return total
+    return timeline.measured_ns

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import attrs
 import numpy as np
 
 from pytscope.model.records import Flag
-from pytscope.runs.run import Floats, Ints, Run, Timeline
+from pytscope.runs.run import Bools, Floats, Ints, Run, Timeline
 
 FEWEST_STEPS = 20
 """Attempts with fewer steps have no warm-up of their own accord."""
@@ -18,6 +20,9 @@ DEVIATIONS = 5.0
 """The same in median absolute deviations of the settled part."""
 SETTLED = 3
 """Steps in a row that must be settled for the warm-up to be over."""
+
+TOGETHER = 1 << 22
+"""Steps of attempts of one length that are looked at together."""
 
 _NOT_STEP_WORK = ("eval", "checkpoint", "log")
 """Phases that come and go with the step number; compiling is warm-up and stays in."""
@@ -34,7 +39,9 @@ def with_warmup(run: Run, warmup: int | None) -> Run:
         run: The run.
         warmup: Steps to flag at the start of every attempt, or None.
     """
-    return attrs.evolve(run, timelines=tuple(_flagged(t, warmup) for t in run.timelines))
+    counts = _counts(run.timelines, warmup)
+    flagged = (_flagged(t, own) for t, own in zip(run.timelines, counts, strict=True))
+    return attrs.evolve(run, timelines=tuple(flagged))
 
 
 def settling_steps(wall: Floats | Ints) -> int:
@@ -50,32 +57,75 @@ def settling_steps(wall: Floats | Ints) -> int:
     Args:
         wall: Duration of every step of an attempt, in order, in any unit.
     """
-    n = len(wall)
+    return settling_of_each(np.asarray(wall, np.float64)[np.newaxis])[0]
+
+
+def settling_of_each(walls: Floats | Ints) -> list[int]:
+    """`settling_steps` of many attempts of one length.
+
+    Args:
+        walls: A row for each attempt.
+    """
+    attempts, n = walls.shape
     if n < FEWEST_STEPS:
-        return 0
-    half = np.asarray(wall[n // 2 :], np.float64)
-    median = float(np.median(half))
-    spread = float(np.median(np.abs(half - median)))
-    settled = np.asarray(wall[: n // 2]) <= median + max(SLOWER * median, DEVIATIONS * spread)
-    in_a_row = np.convolve(settled, np.ones(SETTLED, np.int64), "valid") == SETTLED
-    if not in_a_row.any():
-        return 0
-    return min(int(np.argmax(in_a_row)), MOST_STEPS, int(MOST_SHARE * n))
+        return [0] * attempts
+    half = walls[:, n // 2 :].astype(np.float64)
+    median = np.median(half, axis=1, keepdims=True)
+    spread = np.median(np.abs(half - median), axis=1, keepdims=True)
+    limit = median + np.maximum(SLOWER * median, DEVIATIONS * spread)
+    settled = walls[:, : n // 2] <= limit
+    windows = np.lib.stride_tricks.sliding_window_view(settled, SETTLED, axis=1)
+    in_a_row: Bools = np.all(windows, axis=2)
+    first = np.minimum(in_a_row.argmax(axis=1), min(MOST_STEPS, int(MOST_SHARE * n)))
+    found: list[int] = np.where(in_a_row.any(axis=1), first, 0).tolist()
+    return found
 
 
-def _flagged(timeline: Timeline, warmup: int | None) -> Timeline:
-    flags = timeline.flags & ~int(Flag.WARMUP)
+def _counts(timelines: Sequence[Timeline], warmup: int | None) -> list[list[int]]:
+    """Warm-up steps of every attempt of every rank."""
+    counts: list[list[int]] = []
+    looked_at: dict[int, list[tuple[int, int, Ints]]] = {}
+    for place, timeline in enumerate(timelines):
+        given = [a.warmup if warmup is None else warmup for a in timeline.attempts]
+        counts.append([max(0, count or 0) for count in given])
+        if None in given:
+            work = _step_work_ns(timeline)
+            for i, (count, rows) in enumerate(zip(given, _rows(timeline), strict=True)):
+                if count is None:
+                    mine = work[rows]
+                    looked_at.setdefault(len(mine), []).append((place, i, mine))
+    for size, alike in looked_at.items():
+        step = max(1, TOGETHER // max(size, 1))
+        for first in range(0, len(alike), step):
+            part = alike[first : first + step]
+            found = settling_of_each(np.stack([work for _, _, work in part]))
+            for (place, i, _), count in zip(part, found, strict=True):
+                counts[place][i] = count
+    return counts
+
+
+def _rows(timeline: Timeline) -> Iterator[slice]:
+    """Rows of every attempt: they follow each other."""
+    numbers = timeline.attempt
+    if len(timeline.attempts) == 1:
+        yield slice(0, len(numbers))
+        return
     for attempt in timeline.attempts:
-        rows = np.flatnonzero(timeline.attempt == attempt.number)
-        count = attempt.warmup if warmup is None else warmup
-        if count is None:
-            count = settling_steps(_step_work_ns(timeline)[rows])
-        flags[rows[: max(0, count)]] |= int(Flag.WARMUP)
+        rows = np.flatnonzero(numbers == attempt.number)
+        yield slice(rows[0], rows[-1] + 1) if len(rows) else slice(0, 0)
+
+
+def _flagged(timeline: Timeline, counts: Sequence[int]) -> Timeline:
+    flags = timeline.flags & ~int(Flag.WARMUP)
+    for rows, count in zip(_rows(timeline), counts, strict=True):
+        flags[rows][:count] |= int(Flag.WARMUP)
     return timeline.with_flags(flags)
 
 
 def _step_work_ns(timeline: Timeline) -> Ints:
-    work = timeline.wall_ns.copy()
+    work = timeline.wall_ns
+    present = timeline.phases
     for name in _NOT_STEP_WORK:
-        work -= timeline.phase_ns(name)
+        if name in present:
+            work = work - timeline.phase_ns(name)
     return work

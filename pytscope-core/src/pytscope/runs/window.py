@@ -80,6 +80,7 @@ def _trimmed(
         gaps=gaps,
         lost_ns=sum(gap.ns for gap in gaps),
         lost_steps=sum(gap.steps for gap in gaps),
+        unplaced_ns=None,
         overhead_ns=None if cut else attempt.overhead_ns,
         writer_ns=None if cut else attempt.writer_ns,
     )

@@ -186,3 +186,28 @@ def test_notes_and_the_window_are_passed_on():
 def test_warm_up_steps_done_again_are_redone_not_warm_up():
     made = covered({"forward": 10}, steps=10, warmup=4, flags={Flag.REDONE: [0, 1]})
     assert (made.warmup_steps, made.redone_steps, made.rated_steps) == (2, 2, 6)
+
+
+def test_what_ranks_lack_is_counted_without_what_is_lost():
+    run = make_run({"forward": 10}, ranks=3)
+    first, second, third = run.timelines
+    lost = tuple(attrs.evolve(a, lost_steps=5) for a in third.attempts)
+    parts = (first, second.select(second.step >= 40, second.attempts))
+    run = attrs.evolve(run, timelines=(*parts, third.select(third.step < 90, lost)))
+    made = coverage(run)
+    assert [rank.lacking_steps for rank in made.ranks] == [0, 40, 5]
+    assert (made.common_steps, made.all_steps) == (50, 100)
+    assert (made.ranks[1].first_step, made.ranks[1].last_step) == (40, 99)
+    assert [rank.rank for rank in made.short] == [1, 2]
+
+
+def test_what_restarts_took_is_counted():
+    made = covered({"forward": 10}, attempts=[(0, 60), (50, 40)], startup=[("other", 30)])
+    assert made.ranks[0].redone_ns == 10 * 10_000_000
+    assert made.ranks[0].restart_ns == 30_000_000
+
+
+def test_what_was_logged_and_skipped_is_told():
+    made = covered({"forward": 10}, scalars={"loss": 1.0}, flags={Flag.SKIPPED: [1, 2]})
+    assert made.scalars == ("loss",)
+    assert made.skipped_steps == 2

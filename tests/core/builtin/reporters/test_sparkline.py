@@ -53,6 +53,6 @@ def test_the_widest_range_of_floats():
 def test_the_caption_says_what_a_cell_is():
     sparks = (Spark("long", range(120), "seen"), Spark("short", (1, 2)), Spark("none", ()))
     text = draw(report(panels=(Panel("p", "P", "x", Status.OK, sparks),)), width=120)
-    assert "seen · each cell the largest of 2" in text
+    assert "seen · each cell the largest of its stretch" in text
     assert "  short  ▁█\n" in text
     assert "  none     no values\n" in text

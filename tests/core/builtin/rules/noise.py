@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-from pytscope.builtin.analyzers import timing
+from pytscope.analyses import Interruptions, Timing
+from pytscope.builtin.analyzers import interruptions, timing
 from pytscope.model.errors import Inconclusive
+from pytscope.model.findings import Finding
 from pytscope.plugins.declare import Rule
 from pytscope.runs.run import Run
 from pytscope.testing import make_run
@@ -60,6 +65,28 @@ def drifting(times: float, sd: float) -> Family:
     return lambda rng, n: np.exp(np.linspace(0, math.log(times), n) + rng.normal(size=n) * sd)
 
 
+def periodic(every: float, swing: float, sd: float) -> Family:
+    """Durations that swing with a period, from a phase drawn by chance."""
+
+    def draw(rng: np.random.Generator, n: int) -> Floats:
+        angle = 2 * math.pi * (np.arange(n) / every + rng.random())
+        return (1 + swing * np.sin(angle)) * rng.lognormal(0.0, sd, n)
+
+    return draw
+
+
+def settling(first: float, part: float, sd: float) -> Family:
+    """A warm-up: from a multiple of the duration down, or up, to it within a part of the run."""
+    return lambda rng, n: (
+        (1 + (first - 1) * np.exp(-np.arange(n) / max(part * n, 1e-9))) * rng.lognormal(0.0, sd, n)
+    )
+
+
+def quantised(family: Family, levels: int) -> Family:
+    """A clock so coarse that a typical duration is a few ticks."""
+    return lambda rng, n: np.maximum(np.rint(family(rng, n) * levels), 1) / levels
+
+
 def stepping(times: float, sd: float) -> Family:
     """A change of level in the middle."""
     return lambda rng, n: np.where(np.arange(n) < n // 2, 1.0, times) * rng.lognormal(0.0, sd, n)
@@ -78,8 +105,26 @@ FAMILIES: dict[str, Family] = {
     "5 % of steps drawn at 30 %, the rest at 10 %": mixed(0.05, 0.10, 0.30),
     "drift to 2 times, 10 %": drifting(2.0, 0.10),
     "level times 3 in the middle, 10 %": stepping(3.0, 0.10),
+    "period of 20 steps, 20 %": periodic(20, 0.20, 0.05),
+    "period of 100 steps, 20 %": periodic(100, 0.20, 0.05),
+    "6 ticks of the clock, 10 %": quantised(lognormal(0.10), 6),
+    "warm-up from 3 times, 10 %": settling(3.0, 0.02, 0.10),
 }
 """What the pages of the rules promise to stay quiet on."""
+
+WARMING_UP = frozenset({"warm-up from 3 times, 10 %"})
+"""Families whose runs are made with automatic warm-up, as runs are by default."""
+
+RELATIONS: dict[str, Family] = {
+    name: family
+    for name, family in FAMILIES.items()
+    if not name.startswith(("drift", "level", "warm-up"))
+} | {
+    "drift to 1.33 times, 10 %": drifting(1.33, 0.10),
+    "warm-up from 3 times, 10 %": settling(3.0, 0.05, 0.10),
+    "warm-up from 0.3 times, 10 %": settling(0.3, 0.03, 0.10),
+}
+"""How the relation of one phase to the others may vary without anything being wrong."""
 
 BEYOND: dict[str, Family] = {
     "Student t3, 20 %": student(3, 0.20),
@@ -89,25 +134,84 @@ BEYOND: dict[str, Family] = {
 """Noise beyond that promise, printed to show where it ends."""
 
 
-def healthy_run(family: Family, steps: int, seed: int) -> Run:
+def healthy_run(family: Family, steps: int, seed: int, *, warmup: int | None = 0) -> Run:
     """A run whose every phase follows one draw of a family; data varies by itself besides."""
     rng = np.random.default_rng((seed, steps))
     factor = family(rng, steps)
     phases = {name: (ms * factor).tolist() for name, ms in PHASES_MS.items()}
     phases["data"] = (PHASES_MS["data"] * rng.lognormal(0.0, 0.5, steps)).tolist()
-    return make_run(phases)
+    return make_run(phases, warmup=warmup)
+
+
+def related_run(
+    family: Family, steps: int, seed: int, *, ratio: float = 2.0, update: float = 1 / 16
+) -> Run:
+    """A run in which backward and optimizer each follow a draw of their own beside the rest.
+
+    Args:
+        family: How they vary.
+        steps: Number of steps.
+        seed: Seed of all draws.
+        ratio: What backward truly takes, as a multiple of forward.
+        update: What the optimizer truly takes, as a part of compute.
+    """
+    rng = np.random.default_rng((seed, steps, 1))
+    forward = PHASES_MS["forward"] * rng.lognormal(0.0, 0.10, steps)
+    backward = ratio * forward * family(rng, steps)
+    optimizer = update / (1 - update) * (1 + ratio) * forward * family(rng, steps)
+    phases = {"forward": forward, "backward": backward, "optimizer": optimizer}
+    return make_run({name: ms.tolist() for name, ms in phases.items()})
+
+
+def interrupted_run(family: Family, steps: int, seed: int) -> Run:
+    """A run that copies and collects as healthy ones do, recorded with waiting for the device.
+
+    Copies take 3 % of the step; collections come at random and take 0.5 % of the wall, in
+    pauses whose usual length is drawn for each run.
+    """
+    rng = np.random.default_rng((seed, steps, 2))
+    factor = family(rng, steps)
+    phases = {name: (ms * factor).tolist() for name, ms in PHASES_MS.items()}
+    step_ms = sum(PHASES_MS.values())
+    phases["h2d"] = (0.03 * step_ms * factor * rng.lognormal(0.0, 0.5, steps)).tolist()
+    pause = step_ms * rng.choice([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+    pausing = rng.random(steps) < 0.005 * step_ms / pause
+    phases["gc"] = np.where(pausing, pause * rng.lognormal(0.0, 0.3, steps), 0.0).tolist()
+    said = {"kind": "instrumentation", "seams": ["h2d", "gc"], "sync": True}
+    return make_run(phases, last_attempt={"events": [said]})
+
+
+@functools.cache
+def _needs(check: Callable[..., object]) -> tuple[type, ...]:
+    """What a rule's function needs beside `Timing`."""
+    parameters = inspect.signature(check, eval_str=True).parameters.values()
+    return tuple(p.annotation for p in parameters if p.kind is not p.KEYWORD_ONLY)[1:]
+
+
+def said_by(rule: Rule, run: Run, timed: Timing | None = None) -> list[Finding]:
+    """What a rule says; it needs `Timing`, may need `Interruptions`, and gets nothing else."""
+    given = [interruptions(run) if need is Interruptions else None for need in _needs(rule.check)]
+    return list(rule(timed or timing(run), *given))
+
+
+def alarms(rules: Iterable[Rule], runs: Iterable[Run]) -> Counter[str]:
+    """On how many runs each rule says something, as `said_by` does."""
+    fired: Counter[str] = Counter()
+    for run in runs:
+        timed = timing(run)
+        for rule in rules:
+            try:
+                fired[rule.id] += bool(said_by(rule, run, timed))
+            except Inconclusive:
+                continue
+    return fired
 
 
 def false_alarms(rule: Rule, family: Family, steps: int, seeds: Iterable[int]) -> int:
-    """On how many healthy runs a rule says something that needs `Timing` and may have more."""
-    fired = 0
-    optional = [None] * (rule.check.__code__.co_argcount - 1)
-    for seed in seeds:
-        try:
-            fired += bool(rule(timing(healthy_run(family, steps, seed)), *optional))
-        except Inconclusive:
-            continue
-    return fired
+    """On how many healthy runs a rule says something."""
+    warmup = None if family in [FAMILIES[name] for name in WARMING_UP] else 0
+    runs = (healthy_run(family, steps, seed, warmup=warmup) for seed in seeds)
+    return alarms([rule], runs)[rule.id]
 
 
 def upper_bound(fired: int, runs: int, level: float = 0.95) -> float:

@@ -7,6 +7,7 @@ import attrs
 from pytscope.builtin.rules import ranks_missing
 from pytscope.model.errors import NotApplicable
 from pytscope.model.findings import Confidence, Severity
+from pytscope.runs.run import ReadNote
 from pytscope.testing import assert_abstains, assert_fires, assert_quiet, make_run
 
 
@@ -50,35 +51,33 @@ def test_a_rank_without_a_step_counts_as_missing():
     assert finding.ranks == (1,)
 
 
-def test_ranks_with_few_steps_in_common():
+def test_ranks_with_fewer_steps_are_another_rules():
     run = ranked([0, 1], 2)
     first, second = run.timelines
     short = attrs.evolve(run, timelines=(first, second.select(second.step < 20, second.attempts)))
-    (finding,) = assert_fires(ranks_missing, short)
-    assert finding.title == "Ranks have 20 of 50 steps in common"
-    assert finding.ranks == (1,)
-    assert_quiet(ranks_missing, short, min_common=0.4)
-    assert_quiet(ranks_missing, attrs.evolve(short, live=True))
+    assert_quiet(ranks_missing, short)
 
 
-def test_ranks_without_any_step_in_common():
-    run = ranked([0, 1], 2)
-    first, second = run.timelines
-    apart = attrs.evolve(
-        run,
-        timelines=(
-            first.select(first.step < 25, first.attempts),
-            second.select(second.step >= 25, second.attempts),
-        ),
-    )
-    (finding,) = assert_fires(ranks_missing, apart)
-    assert finding.title == "Ranks have 0 of 25 steps in common"
+def test_a_gap_in_the_numbers_of_the_ranks_is_missed_without_a_world_size():
+    run = attrs.evolve(ranked([0, 1, 3], 4), world_size=None)
+    (finding,) = assert_fires(ranks_missing, run)
+    assert finding.ranks == (2,)
+    assert finding.title == "1 of 4 ranks are not in the records"
 
 
-def test_a_complete_job_is_quiet():
-    assert_quiet(ranks_missing, ranked([0, 1, 2, 3], 4))
-    unknown = attrs.evolve(ranked([0, 1], 2), world_size=None)
-    assert_quiet(ranks_missing, unknown)
+def test_a_rank_whose_file_gave_nothing_is_missed_with_the_reason():
+    note = ReadNote("empty_file", "rank00001.pts is empty", 1)
+    run = attrs.evolve(ranked([0], 1), notes=(note,))
+    (finding,) = assert_fires(ranks_missing, run)
+    assert finding.severity is Severity.MEDIUM
+    assert finding.confidence is Confidence.CONFIRMED
+    assert "rank00001.pts is empty" in finding.detail
+
+
+def test_an_absurd_rank_does_not_take_memory():
+    run = ranked([0, 999_999_999], None)
+    (finding,) = assert_fires(ranks_missing, run)
+    assert len(finding.ranks) < 200_000
 
 
 def test_a_run_of_one_rank_is_not_asked():

@@ -39,9 +39,14 @@ def test_a_torn_end_alone_is_only_mentioned():
 
 
 def test_an_unreadable_file_is_at_least_medium():
-    finding = fired([ReadNote("unreadable_file", "rank00001.pts cannot be read", 1)])
+    finding = fired([ReadNote("unreadable_file", "rank00001.pts cannot be read")])
     assert finding.severity is Severity.MEDIUM
     assert finding.detail == "rank00001.pts cannot be read."
+
+
+def test_files_of_ranks_that_are_missing_are_another_rules():
+    notes = [ReadNote("empty_file", "empty", 1), ReadNote("unreadable_file", "unreadable", 2)]
+    assert_quiet(records_lost, make_run({"forward": 10}, notes=notes))
 
 
 def test_dropped_steps_point_to_the_disk():

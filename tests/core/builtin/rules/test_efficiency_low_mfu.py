@@ -24,7 +24,21 @@ def test_it_fires_below_the_target_and_names_the_largest_line():
     assert "data_stall, 27.0% of wall" in finding.detail
     assert finding.fix.startswith("Start with data_stall: raise num_workers")
     assert finding.explains == ("EFFICIENCY.RECOVERABLE",)
-    assert finding.cost_s.value == pytest.approx(1.6)
+    assert finding.cost_s.value == pytest.approx(2.7)
+
+
+def test_cost_and_fix_speak_of_one_line():
+    (finding,) = assert_fires(low_mfu, run(mfu=0.2, phases={"data": 5, "forward": 90, "comm": 5}))
+    assert "compute_overhead, 70.0% of wall" in finding.detail
+    assert finding.fix.startswith("Start with compute_overhead")
+    assert finding.cost_s.value == pytest.approx(7.0)
+
+
+def test_one_hiccup_sets_no_course():
+    data = [1] * 79 + [2000]
+    short = run(mfu=0.3, phases={"data": data, "forward": 80, "comm": 19})
+    (finding,) = assert_fires(low_mfu, short)
+    assert finding.fix.startswith("Start with compute_overhead")
 
 
 def test_a_tuned_run_is_quiet():
@@ -59,6 +73,7 @@ def test_a_run_without_a_compute_line_is_judged_by_the_ratio():
     (finding,) = assert_fires(low_mfu, run(mfu=0.2, phases={"other": 100}))
     assert finding.severity is Severity.HIGH
     assert finding.cost_s.value == pytest.approx(5.0)
+    assert 'mark("forward")' in finding.fix
 
 
 def test_severity_is_low_where_little_can_be_won():

@@ -55,6 +55,28 @@ def test_the_allowance_can_be_set():
     assert_quiet(recoverable, run, allowance=0.3)
 
 
+def test_one_outlier_is_named_and_nothing_advised():
+    run = make_run({"data": [1.0] * 40 + [500.0] + [1.0] * 39, "forward": 10})
+    (finding,) = assert_fires(recoverable, run)
+    assert finding.severity is Severity.LOW
+    assert finding.confidence is Confidence.SUGGESTIVE
+    assert finding.title == "Step 40 alone waited 500 ms, mostly in data"
+    assert finding.steps == ((40, 40),)
+    assert finding.cost_s.value == pytest.approx(0.5)
+    assert "num_workers" not in finding.fix
+
+
+def test_a_step_that_only_tips_the_balance_makes_no_finding():
+    run = make_run({"comm": [19.5] * 99 + [120], "forward": 80})
+    assert_quiet(recoverable, run)
+
+
+def test_many_outliers_are_advised_on():
+    run = make_run({"data": [300.0 if i % 20 == 0 else 1.0 for i in range(100)], "forward": 10})
+    (finding,) = assert_fires(recoverable, run)
+    assert finding.fix.startswith("Start with data_stall")
+
+
 def test_no_wall_is_not_measured():
     assert_abstains(recoverable, make_run({"forward": []}), NotMeasured)
 

@@ -7,12 +7,13 @@ import pytest
 from pytscope.analysis.orchestrator import analyze
 from pytscope.model.findings import Severity
 from pytscope.model.report import Outcome
+from pytscope.plugins.isolation import Guard
 from pytscope.plugins.loading import load_builtins
 from pytscope.plugins.registry import build_registry
 from pytscope.testing import make_run
 from tests.core.builtin.rules.noise import FAMILIES, healthy_run
 
-REGISTRY = build_registry((load_builtins(reraise=True),), raise_errors=True)
+REGISTRY = build_registry((load_builtins(Guard(reraise=True)),))
 
 
 def report(run):
@@ -51,8 +52,15 @@ def test_a_slow_loader_comes_first_and_takes_the_budget_under_it(data, checkpoin
 
 def test_a_slow_loader_comes_first_when_mfu_is_known_and_data_is_what_it_lacks():
     run = slow_loader(30, flops_per_step=5e9, peak_flops=1e12)
+    (row,) = report(run).folded
+    assert row.finding.rule == "TIMING.DATALOADER_BOUND"
+    assert {f.rule for f in row.also} == {"EFFICIENCY.LOW_MFU", "EFFICIENCY.RECOVERABLE"}
+
+
+def test_low_mfu_stands_alone_where_compute_is_what_it_lacks():
+    run = slow_loader(3, flops_per_step=1e9, peak_flops=1e12)
     rules = [row.finding.rule for row in report(run).folded]
-    assert rules == ["TIMING.DATALOADER_BOUND", "EFFICIENCY.LOW_MFU"]
+    assert sorted(rules) == ["EFFICIENCY.LOW_MFU", "TIMING.DATALOADER_BOUND"]
 
 
 def test_periodic_stalls_of_a_loader_are_one_finding():
@@ -88,12 +96,66 @@ def test_a_healthy_run_with_all_there_is_to_a_run_has_no_finding():
         startup=[("compile", 2000), ("other", 3000)],
         flops_per_step=14e9,
         peak_flops=1e12,
+        memory={"allocated": 10**9},
         last_attempt={"overhead_ns": 500_000},
     )
     made = report(run)
     assert made.findings == ()
     outcomes = {check.rule: check.outcome for check in made.checks}
+    assert outcomes.pop("TIMING.HOST_SYNC") is Outcome.NOT_MEASURED
     assert set(outcomes.values()) == {Outcome.PASSED}
+
+
+def watched(**said):
+    """The event of a recorder that looks for interruptions by itself."""
+    seams = ["data", "h2d", "compile", "gc"]
+    return {"events": [{"kind": "instrumentation", "seams": seams, **said}]}
+
+
+@pytest.mark.parametrize(("data", "h2d"), [(12, 9), (9, 12)])
+def test_a_slow_loader_and_slow_copies_are_two_findings_that_share_the_budget(data, h2d):
+    phases = {"data": data, "h2d": h2d, "forward": 4, "backward": 6}
+    run = make_run(phases, last_attempt=watched(sync=True), noise=0.1)
+    folded = report(run).folded
+    rules = [row.finding.rule for row in folded]
+    assert sorted(rules) == ["TIMING.DATALOADER_BOUND", "TIMING.H2D_BOUND"]
+    assert rules[0] == ("TIMING.DATALOADER_BOUND" if data > h2d else "TIMING.H2D_BOUND")
+    assert [f.rule for f in folded[0].also] == ["EFFICIENCY.RECOVERABLE"]
+    assert not folded[1].also
+
+
+def test_recompilations_take_what_they_cost_the_budget_under_them():
+    compile_ms = [0 if i % 20 or i < 20 else 400 for i in range(200)]
+    run = make_run({"forward": 10, "backward": 20, "compile": compile_ms})
+    (row,) = report(run).folded
+    assert row.finding.rule == "TIMING.RECOMPILATION"
+    assert {f.rule for f in row.also} == {"EFFICIENCY.RECOVERABLE"}
+
+
+def test_collections_take_the_jitter_that_they_are_under_them():
+    gc = [120 if i % 12 == 5 else 0 for i in range(300)]
+    run = make_run({"forward": 10, "backward": 20, "gc": gc}, noise=0.05)
+    (row,) = report(run).folded
+    assert row.finding.rule == "TIMING.GC_PAUSES"
+    assert {f.rule for f in row.also} == {"TIMING.JITTER", "EFFICIENCY.RECOVERABLE"}
+
+
+def test_what_nobody_looked_for_differs_from_what_did_not_happen():
+    interrupting = ("TIMING.GC_PAUSES", "TIMING.RECOMPILATION", "TIMING.H2D_BOUND")
+    phases = {"data": 0.5, "forward": 10, "backward": 20}
+    alone, seen, on_cpu = (
+        {check.rule: check.outcome for check in report(run).checks}
+        for run in (
+            make_run(phases),
+            make_run(phases, last_attempt=watched(accelerator="cuda")),
+            make_run(phases, last_attempt=watched(accelerator="")),
+        )
+    )
+    assert {alone[name] for name in interrupting} == {Outcome.NOT_MEASURED}
+    assert seen["TIMING.GC_PAUSES"] is seen["TIMING.H2D_BOUND"] is Outcome.PASSED
+    assert seen["TIMING.RECOMPILATION"] is Outcome.NOT_APPLICABLE
+    assert seen["TIMING.HOST_SYNC"] is Outcome.NOT_MEASURED
+    assert on_cpu["TIMING.H2D_BOUND"] is on_cpu["TIMING.HOST_SYNC"] is Outcome.NOT_APPLICABLE
 
 
 def test_an_unrated_run_is_not_called_balanced():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pytscope.builtin.analyzers.budget import budget
 from pytscope.builtin.analyzers.coverage import coverage
+from pytscope.builtin.analyzers.interruptions import interruptions
+from pytscope.builtin.analyzers.memory import memory
 from pytscope.builtin.analyzers.timing import timing
 
-ALL = (timing, budget, coverage)
+ALL = (timing, budget, coverage, memory, interruptions)

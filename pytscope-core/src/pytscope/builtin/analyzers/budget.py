@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -25,24 +25,39 @@ MOST_RANKS = 64
 """Runs of more ranks keep the lines of three."""
 
 
+@attrs.frozen
+class _Counted:
+    """One rank's ledger, not yet made into lines: of thousands of ranks only three are."""
+
+    rank: int
+    wall_ns: int
+    lines: Ledger
+    mfu: float | None
+
+    def budget(self, role: str = "") -> RankBudget:
+        lines = _lines(self.lines, self.wall_ns)
+        return RankBudget(self.rank, self.wall_ns, lines, self.mfu, role)
+
+
 @analyzer("budget")
 def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
     """Split every rank's measured wall into lines that sum to it, to the nanosecond."""
     shown, known = run.shown, figures(run)
     odd = list(known.impossible)
-    ranks = {t.rank: _rank(t, known, parts, odd, shown=t is shown) for t in run.timelines}
-    mine, rated = ranks[shown.rank], shown.rated
+    counted = [_rank(t, known, parts, odd, shown=t is shown) for t in run.timelines]
+    mine = next(c for c in counted if c.rank == shown.rank).budget()
+    rated = shown.rated
     steps, steps_wall = int(rated.sum()), int(shown.wall_ns[rated].sum())
     useful_s = known.useful_s(steps)
-    reason = known.missing or ("" if steps else "a step that counts in rates")
+    reason = known.reason or ("" if steps else "a step that counts in rates")
     return Budget(
         shown_rank=shown.rank,
         wall_ns=mine.wall_ns,
         lines=mine.lines,
-        ranks=_kept(tuple(ranks.values())),
-        rank_count=len(ranks),
+        ranks=_kept(counted),
+        rank_count=len(counted),
         mfu=mine.mfu,
-        mfu_steps=None if useful_s is None or not steps_wall else useful_s * 1e9 / steps_wall,
+        mfu_steps=_mfu(useful_s, steps_wall, known),
         mfu_reason=reason,
         flops_per_step=known.flops_per_step,
         peak_flops=known.peak_flops,
@@ -51,6 +66,7 @@ def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
         step_ranges=ranges(shown.step[rated]),
         downtime_ns=sum(a.downtime_ns for a in shown.attempts),
         has_timeline=run.has_timeline,
+        has_wall=run.has_wall,
         impossible=tuple(_joined(odd)),
         parts=tuple(
             {"take_from": p.take_from, "give_to": p.give_to, "ns": p.ns, "why": p.why}
@@ -66,8 +82,8 @@ def _rank(
     odd: list[Impossible],
     *,
     shown: bool,
-) -> RankBudget:
-    """One rank's budget; contradictions are appended to `odd`."""
+) -> _Counted:
+    """One rank's ledger; contradictions are appended to `odd`."""
     rank, wall = timeline.rank, measured_wall_ns(timeline)
     lines = ledger(timeline)
     odd += _unaccounted(lines, rank)
@@ -77,10 +93,15 @@ def _rank(
     steps = int(timeline.rated.sum())
     useful_s = known.useful_s(steps) if steps else None
     if useful_s is not None:
-        odd += split(lines, useful_s, rank)
+        odd += split(lines, useful_s, rank, has_timeline=known.has_timeline)
     odd += move(lines, late, rank, shown=shown)
-    mfu = None if useful_s is None or not wall else useful_s * 1e9 / wall
-    return RankBudget(rank, wall, _lines(lines, wall), mfu)
+    return _Counted(rank, wall, lines, _mfu(useful_s, wall, known))
+
+
+def _mfu(useful_s: float | None, wall_ns: int, known: Figures) -> float | None:
+    if useful_s is None or not wall_ns or not known.has_timeline:
+        return None
+    return useful_s * 1e9 / wall_ns
 
 
 def _unaccounted(lines: Ledger, rank: int) -> Iterator[Impossible]:
@@ -102,12 +123,12 @@ def _lines(lines: Ledger, wall_ns: int) -> tuple[BudgetLine, ...]:
     )
 
 
-def _kept(ranks: tuple[RankBudget, ...]) -> tuple[RankBudget, ...]:
+def _kept(ranks: Sequence[_Counted]) -> tuple[RankBudget, ...]:
     if len(ranks) <= MOST_RANKS:
-        return ranks
+        return tuple(rank.budget() for rank in ranks)
     by_wall = sorted(ranks, key=lambda r: (r.wall_ns, r.rank))
     chosen = {"min": by_wall[0], "median": by_wall[(len(by_wall) - 1) // 2], "max": by_wall[-1]}
-    return tuple(attrs.evolve(rank, role=role) for role, rank in chosen.items())
+    return tuple(rank.budget(role) for role, rank in chosen.items())
 
 
 def _joined(seen: Iterable[Impossible]) -> Iterator[Impossible]:

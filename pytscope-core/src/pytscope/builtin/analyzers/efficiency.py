@@ -12,6 +12,7 @@ from pytscope.analyses.units import duration, percent
 from pytscope.builtin.analyzers.ledger import Ledger
 from pytscope.runs.run import Run
 
+_NO_WALL = "the wall of the steps, of which this run has only recorded durations"
 _SPLIT = ("useful_compute", "recompute", "compute_overhead")
 
 
@@ -24,12 +25,20 @@ class Figures:
         peak_flops: FLOP/s, or None.
         missing: What is not known, or why it cannot be used; empty when both can.
         impossible: Figures that no machine has.
+        has_timeline: Whether the wall of the steps was measured; without it
+            there is compute to compare with, but no MFU.
     """
 
     flops_per_step: float | None
     peak_flops: float | None
     missing: str = ""
     impossible: tuple[Impossible, ...] = ()
+    has_timeline: bool = True
+
+    @property
+    def reason(self) -> str:
+        """What is missing to tell the MFU; empty when nothing is."""
+        return self.missing or ("" if self.has_timeline else _NO_WALL)
 
     def useful_s(self, steps: int) -> float | None:
         """Seconds the FLOPs of some steps take at peak, or None without both figures."""
@@ -53,7 +62,7 @@ def figures(run: Run) -> Figures:
     missing = "possible FLOPs and peak" if odd else ""
     if absent:
         missing = f"{absent}, or both recorded with the run"
-    return Figures(flops, peak, missing, tuple(odd))
+    return Figures(flops, peak, missing, tuple(odd), run.has_timeline)
 
 
 def move(
@@ -80,7 +89,9 @@ def move(
             )
 
 
-def split(lines: Ledger, useful_s: float, rank: int) -> Iterator[Impossible]:
+def split(
+    lines: Ledger, useful_s: float, rank: int, *, has_timeline: bool = True
+) -> Iterator[Impossible]:
     """Split a rank's compute line in place; yield when the useful part is larger than it.
 
     A rank without a compute line keeps its lines: its steps name no phase of
@@ -90,6 +101,7 @@ def split(lines: Ledger, useful_s: float, rank: int) -> Iterator[Impossible]:
         lines: The rank's lines.
         useful_s: Seconds its FLOPs take at peak.
         rank: The rank.
+        has_timeline: Whether the lines sum to a wall that was measured.
     """
     wall_ns = sum(lines.values())
     useful_ns = round(useful_s * 1e9)
@@ -97,7 +109,7 @@ def split(lines: Ledger, useful_s: float, rank: int) -> Iterator[Impossible]:
     if compute_ns is not None:
         lines["useful_compute"] = useful_ns
         lines["compute_overhead"] = compute_ns - useful_ns
-    if useful_ns > wall_ns:
+    if has_timeline and useful_ns > wall_ns:
         yield Impossible(
             "mfu",
             f"MFU of {percent(useful_ns / wall_ns) if wall_ns else 'infinity'}: the FLOPs of the "

@@ -13,6 +13,7 @@ from pytscope.runs.run import Attempt, Timeline
 _RAISED = ("exception", "exit")
 """Events of an exception: one passed through, or the process left by one."""
 _WARNED = ("warning", "collector", "collector_slowed", "limit", "unresolved", "write_failed")
+_SENTENCES = ("warning", "write_failed")
 _OWN = ("kind", "t", "message")
 
 
@@ -86,7 +87,7 @@ def warnings(timelines: Iterable[Timeline]) -> tuple[str, ...]:
 
 def _said(event: Mapping[str, Any]) -> str:
     """An event as a text: its message, or its kind and what it carries."""
-    if event.get("kind") == "warning":
+    if event.get("kind") in _SENTENCES:
         return str(event.get("message", "a warning without a text"))
     carried = ", ".join(f"{key} {value}" for key, value in event.items() if key not in _OWN)
     text = str(event["kind"]).replace("_", " ")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pytscope.analyses.budget import LINES
-from pytscope.builtin.analyzers.phases import every_phase
+from pytscope.builtin.analyzers.phases import phase_sums_ns, with_eval_fetches
 from pytscope.model.records import Flag
-from pytscope.runs.run import Timeline
+from pytscope.runs.run import Timeline, exact_sum
 
 Ledger = dict[str, int]
 """Nanoseconds by line."""
@@ -33,18 +35,23 @@ def ledger(timeline: Timeline) -> Ledger:
     """Split a rank's measured wall into lines that sum to it.
 
     The region of a step decides before its phases do: done again, then
-    warm-up. What startup and shutdown name goes to the lines of those phases.
+    warm-up, then slowed down by a measurement. What startup and shutdown name
+    goes to the lines of those phases.
     """
     lines: Ledger = {"other": 0}
-    for phase, column in every_phase(timeline, timeline.rated):
-        _add(lines, line_of(phase), int(column.sum()))
-    redone = timeline.has(Flag.REDONE)
-    _add(lines, "warmup", int(timeline.wall_ns[timeline.has(Flag.WARMUP) & ~redone].sum()))
-    _add(lines, "redone", int(timeline.wall_ns[redone].sum()))
+    unrated = np.flatnonzero(~timeline.rated)
+    for phase, ns in phase_sums_ns(timeline, unrated):
+        _add(lines, line_of(phase), ns)
+    redone = timeline.has(Flag.REDONE)[unrated]
+    warm = ~redone & timeline.has(Flag.WARMUP)[unrated]
+    regions = {"warmup": warm, "redone": redone, "profiled": ~redone & ~warm}
+    for region, there in regions.items():
+        _add(lines, region, exact_sum(timeline.wall_ns[unrated[there]]))
     for attempt in timeline.attempts:
         _add(lines, "lost", attempt.lost_ns)
+        _add(lines, "other", attempt.unplaced_ns or 0)
         for region, segments in (("startup", attempt.startup), ("shutdown", attempt.shutdown)):
-            for phase, ns in segments:
+            for phase, ns in with_eval_fetches(segments):
                 _add(lines, region if phase == "other" else line_of(phase), ns)
     return {name: ns for name, ns in lines.items() if ns or name == "other"}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pytscope.builtin.reporters.json import json_report
+from pytscope.builtin.reporters.markdown import markdown_report
 from pytscope.builtin.reporters.text import text_report
 from pytscope.plugins.declare import Reporter
 
-ALL: tuple[Reporter, ...] = (text_report, json_report)
+ALL: tuple[Reporter, ...] = (text_report, json_report, markdown_report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from pytscope.analyses.units import count
 from pytscope.builtin.reporters.cells import pad
@@ -12,7 +13,7 @@ from pytscope.model.report import Check, Outcome, Report
 
 _ALWAYS = (Outcome.ERROR, Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED)
 _VERBOSE = (Outcome.NOT_APPLICABLE, Outcome.DISABLED)
-_WORDS = {
+WORDS = {
     Outcome.FINDING: "with findings",
     Outcome.PASSED: "passed",
     Outcome.INCONCLUSIVE: "inconclusive",
@@ -21,6 +22,7 @@ _WORDS = {
     Outcome.DISABLED: "disabled",
     Outcome.ERROR: "failed",
 }
+"""Outcomes as words."""
 _TONES = {Outcome.ERROR: Tone.BAD, Outcome.INCONCLUSIVE: Tone.WATCH}
 _COLUMN = 16
 
@@ -28,16 +30,37 @@ _COLUMN = 16
 def checks_lines(report: Report, pen: Pen, *, show_passed: bool, verbose: bool) -> list[Line]:
     """The section that accounts for every check."""
     outcomes = Counter(check.outcome for check in report.checks)
-    said = " · ".join(f"{outcomes[o]} {word}" for o, word in _WORDS.items() if outcomes[o])
-    total = count(len(report.checks), "check")
-    lines = pen.heading(_lamp(outcomes), "CHECKS", f"{total}: {said}" if said else total)
-    for outcome in (*_ALWAYS, *(_VERBOSE if verbose else ())):
-        for reason, rules in _by_reason(report.checks, outcome).items():
-            lines += _entry(outcome, f"{', '.join(rules)}: {reason}", pen)
-    passed = [check.rule for check in report.checks if check.outcome is Outcome.PASSED]
-    if show_passed and passed:
+    lines = pen.heading(_lamp(outcomes), "CHECKS", checks_headline(report))
+    for outcome, rules, reason in unsettled(report, verbose=verbose):
+        lines += _entry(outcome, f"{', '.join(rules)}: {reason}", pen)
+    if show_passed and (passed := passed_rules(report)):
         lines += _entry(Outcome.PASSED, ", ".join(passed), pen)
     return lines
+
+
+def checks_headline(report: Report) -> str:
+    """How many checks there are, by outcome."""
+    outcomes = Counter(check.outcome for check in report.checks)
+    said = " · ".join(f"{outcomes[o]} {word}" for o, word in WORDS.items() if outcomes[o])
+    total = count(len(report.checks), "check")
+    return f"{total}: {said}" if said else total
+
+
+def passed_rules(report: Report) -> list[str]:
+    """The rules that passed."""
+    return [check.rule for check in report.checks if check.outcome is Outcome.PASSED]
+
+
+def unsettled(report: Report, *, verbose: bool) -> Iterator[tuple[Outcome, list[str], str]]:
+    """Outcomes other than passed and finding: which rules, and why.
+
+    Args:
+        report: The report.
+        verbose: With what was not applicable or disabled.
+    """
+    for outcome in (*_ALWAYS, *(_VERBOSE if verbose else ())):
+        for reason, rules in _by_reason(report.checks, outcome).items():
+            yield outcome, rules, reason
 
 
 def _lamp(outcomes: Counter[Outcome]) -> Tone:
@@ -55,5 +78,5 @@ def _by_reason(checks: tuple[Check, ...], outcome: Outcome) -> dict[str, list[st
 
 
 def _entry(outcome: Outcome, text: str, pen: Pen) -> list[Line]:
-    word = pad(_WORDS[outcome], _COLUMN)
+    word = pad(WORDS[outcome], _COLUMN)
     return pen.lines([Span("  "), Span(word, _TONES.get(outcome, Tone.FAINT))], text)

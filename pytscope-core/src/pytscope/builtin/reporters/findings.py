@@ -14,7 +14,7 @@ from pytscope.builtin.reporters.pen import Pen
 from pytscope.builtin.reporters.tables import table_lines
 from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
 from pytscope.model.panels import Table
-from pytscope.model.report import Check, FoldedFinding, Outcome, Report
+from pytscope.model.report import Check, FoldedFinding, Outcome, Report, RunSummary
 
 TONES = {
     Severity.HIGH: Tone.BAD,
@@ -28,10 +28,10 @@ _BODY = " " * 8
 def findings_lines(report: Report, pen: Pen, *, verbose: bool) -> list[Line]:
     """The section of the findings; with none it says what was checked."""
     found = [row.finding for row in report.folded]
-    lines = pen.heading(_lamp(report), f"FINDINGS ({len(found)})", _headline(report))
+    lines = pen.heading(_lamp(report), f"FINDINGS ({len(found)})", findings_headline(report))
     checks = {check.rule: check for check in report.checks}
     for row in report.folded:
-        lines += _finding(row, report.run.wall_ns * 1e-9, pen)
+        lines += _finding(row, report.run, pen)
         if verbose:
             lines += _details(row.finding, checks.get(row.finding.rule), pen)
     return lines
@@ -46,7 +46,8 @@ def _lamp(report: Report) -> Tone:
     return Tone.OK if Outcome.PASSED in outcomes else Tone.FAINT
 
 
-def _headline(report: Report) -> str:
+def findings_headline(report: Report) -> str:
+    """How many there are of which severity, or what was checked; what is not shown."""
     outcomes = Counter(check.outcome for check in report.checks)
     said = []
     if report.folded:
@@ -72,10 +73,10 @@ def _none_found(outcomes: Counter[Outcome]) -> str:
     return f"{said}, {failed} failed" if failed else said
 
 
-def _finding(row: FoldedFinding, wall_s: float, pen: Pen) -> list[Line]:
+def _finding(row: FoldedFinding, run: RunSummary, pen: Pen) -> list[Line]:
     finding = row.finding
     lines = _title("  ", finding, pen)
-    if about := _cost(finding, wall_s):
+    if about := cost_words(finding, run):
         lines += pen.lines(_BODY, about)
     if finding.detail:
         lines += pen.lines(_BODY, finding.detail)
@@ -84,7 +85,7 @@ def _finding(row: FoldedFinding, wall_s: float, pen: Pen) -> list[Line]:
     if finding.verify:
         lines += pen.lines(f"{_BODY}verify: ", finding.verify)
     for folded in row.also:
-        lines += _title(f"{_BODY}also ", folded, pen, _cost(folded, wall_s))
+        lines += _title(f"{_BODY}also ", folded, pen, cost_words(folded, run))
     return lines
 
 
@@ -99,16 +100,23 @@ def _title(indent: str, finding: Finding, pen: Pen, more: str = "") -> list[Line
     return pen.lines(prefix, body, hang=len(indent) + 3 if more else None)
 
 
-def _cost(finding: Finding, wall_s: float) -> str:
+def cost_words(finding: Finding, run: RunSummary) -> str:
     """What it costs, and how sure that is; empty when there is nothing to say."""
     said = []
     if finding.cost_s is not None:
         cost = finding.cost_s
-        of_wall = f" ({percent(cost.value / wall_s)} of wall)" if wall_s > 0 else ""
-        said.append(f"costs {seconds(cost.value)}{of_wall}{_interval(cost)}")
+        said.append(f"costs {seconds(cost.value)}{_part(cost, run)}{_interval(cost)}")
     if finding.confidence is Confidence.SUGGESTIVE:
         said.append("suggestive, not confirmed")
     return " · ".join(said)
+
+
+def _part(cost: Cost, run: RunSummary) -> str:
+    whole_ns = run.recorded_ns if run.wall_ns is None else run.wall_ns
+    if not whole_ns or whole_ns < 0:
+        return ""
+    of = "recorded time" if run.wall_ns is None else "wall"
+    return f" ({percent(cost.value * 1e9 / whole_ns)} of {of})"
 
 
 def _interval(cost: Cost) -> str:
@@ -121,20 +129,25 @@ def _details(finding: Finding, check: Check | None, pen: Pen) -> list[Line]:
     """Evidence, steps, ranks and thresholds."""
     lines: list[Line] = []
     if finding.evidence:
-        table = Table(("evidence", "value", "interval", "where"), _rows(finding.evidence), (1,))
-        lines += table_lines(_filled(table), pen, len(_BODY))
+        lines += table_lines(evidence_table(finding.evidence), pen, len(_BODY))
     if finding.steps:
         lines += pen.lines(f"{_BODY}steps ", ranges(finding.steps))
     if finding.ranks:
         lines += pen.lines(f"{_BODY}ranks ", ", ".join(map(str, finding.ranks)))
     if check is not None and check.thresholds:
-        said = ", ".join(f"{name} = {value!r}" for name, value in check.thresholds.items())
-        lines += pen.lines(f"{_BODY}thresholds ", said, tone=Tone.FAINT)
+        lines += pen.lines(f"{_BODY}thresholds ", thresholds_words(check), tone=Tone.FAINT)
     return lines
 
 
-def _rows(evidence: Iterable[Evidence]) -> tuple[tuple[str, ...], ...]:
-    return tuple(_row(row) for row in evidence)
+def thresholds_words(check: Check) -> str:
+    """The thresholds that a rule used."""
+    return ", ".join(f"{name} = {value!r}" for name, value in check.thresholds.items())
+
+
+def evidence_table(evidence: Iterable[Evidence]) -> Table:
+    """Rows of evidence, without the columns that none of them fills."""
+    rows = tuple(map(_row, evidence))
+    return _filled(Table(("evidence", "value", "interval", "where"), rows, (1,)))
 
 
 def _row(row: Evidence) -> tuple[str, ...]:

@@ -95,14 +95,15 @@ def _spark(spark: Spark, columns: _Columns, pen: Pen) -> list[Line]:
     room = min(MOST_CELLS, pen.width - _INDENT - columns.label - _GAP)
     drawn = sparkline(spark.values, room, ascii_only=pen.ascii)
     prefix = [_label(spark.label, columns, pen), Span(drawn, Tone.WATCH), Span("  ")]
-    rest = [Span(pen.prose(_caption(spark, len(drawn))), Tone.FAINT)]
+    rest = [Span(pen.prose(spark_caption(spark, len(drawn))), Tone.FAINT)]
     return pen.lines(prefix, rest, hang=_INDENT + columns.label + _GAP)
 
 
-def _caption(spark: Spark, drawn: int) -> str:
+def spark_caption(spark: Spark, drawn: int) -> str:
+    """What the cells of a sparkline are."""
     said = [spark.caption] if spark.caption else []
     if not spark.values:
         said.append("no values")
     elif len(spark.values) > drawn:
-        said.append(f"each cell the largest of {-(-len(spark.values) // drawn)}")
+        said.append("each cell the largest of its stretch")
     return " · ".join(said)

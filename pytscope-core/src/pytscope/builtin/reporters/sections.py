@@ -15,9 +15,14 @@ from pytscope.plugins.declare import RenderOptions
 
 def run_lines(run: RunSummary, pen: Pen) -> list[Line]:
     """The first line: which run, how much of it, and whether it is whole."""
+    whole = run.finished and run.world_size in (None, len(run.ranks))
+    return pen.heading(Tone.OK if whole else Tone.WATCH, f"RUN {run.name}", run_words(run))
+
+
+def run_words(run: RunSummary) -> str:
+    """How much of a run there is, and whether it is whole."""
     ranks = len(run.ranks)
-    whole = run.finished and run.world_size in (None, ranks)
-    said = [count(run.steps, "step"), f"{duration(run.wall_ns)} wall"]
+    said = [count(run.steps, "step"), _long(run)]
     if run.world_size is not None and run.world_size != ranks:
         said.append(f"{ranks} of {count(run.world_size, 'rank')}")
     else:
@@ -31,7 +36,13 @@ def run_lines(run: RunSummary, pen: Pen) -> list[Line]:
         said.append("still recording")
     elif not run.finished:
         said.append("did not finish")
-    return pen.heading(Tone.OK if whole else Tone.WATCH, f"RUN {run.name}", " · ".join(said))
+    return " · ".join(said)
+
+
+def _long(run: RunSummary) -> str:
+    if run.wall_ns is None:
+        return f"{duration(run.recorded_ns or 0)} recorded"
+    return f"{duration(run.wall_ns)} wall"
 
 
 def problems_lines(problems: tuple[Problem, ...], pen: Pen, *, traces: bool) -> list[Line]:
@@ -59,6 +70,11 @@ def _trace(traceback: str, pen: Pen) -> list[Line]:
 def plugins_lines(plugins: tuple[PluginInfo, ...], pen: Pen, *, reproducible: bool) -> list[Line]:
     """The table of plugins."""
     lines = pen.heading(Tone.OK, f"PLUGINS ({len(plugins)})", "by distribution, built-ins first")
+    return lines + table_lines(plugins_table(plugins, reproducible=reproducible), pen)
+
+
+def plugins_table(plugins: tuple[PluginInfo, ...], *, reproducible: bool) -> Table:
+    """A row a plugin; load times are left out when reproducible."""
     header = ["plugin", "distribution", "state", "load", "brings"]
     rows = [
         [p.name, f"{p.distribution} {p.version}", p.state.value, _load(p), _brings(p)]
@@ -67,8 +83,7 @@ def plugins_lines(plugins: tuple[PluginInfo, ...], pen: Pen, *, reproducible: bo
     if reproducible:
         for row in (header, *rows):
             del row[3]
-    right = () if reproducible else (3,)
-    return lines + table_lines(Table(header, tuple(map(tuple, rows)), right), pen)
+    return Table(header, tuple(map(tuple, rows)), () if reproducible else (3,))
 
 
 def _load(plugin: PluginInfo) -> str:
@@ -82,6 +97,15 @@ def _brings(plugin: PluginInfo) -> str:
 
 def footer_lines(report: Report, options: RenderOptions, pen: Pen) -> list[Line]:
     """What was read, and where to go from here."""
+    lines = pen.lines("  ", footer_words(report, options), hang=2, tone=Tone.FAINT)
+    if report.findings:
+        rule = report.findings[0].rule
+        lines += pen.lines("  ", f"More: pytscope explain {rule}", tone=Tone.FAINT)
+    return lines
+
+
+def footer_words(report: Report, options: RenderOptions) -> str:
+    """What was read, by what."""
     run = report.run
     said = [f"Read by source {run.source}"]
     if not options.reproducible:
@@ -94,11 +118,19 @@ def footer_lines(report: Report, options: RenderOptions, pen: Pen) -> list[Line]
             f"not analysed: {which} {_numbers(run.other_attempts)} of the same folder (--attempt N)"
         )
     said.append(f"pytscope-core {report.tool_version}")
-    lines = pen.lines("  ", " · ".join(said), hang=2, tone=Tone.FAINT)
-    if report.findings:
-        rule = report.findings[0].rule
-        lines += pen.lines("  ", f"More: pytscope explain {rule}", tone=Tone.FAINT)
-    return lines
+    if not options.reproducible:
+        said += slow_words(report.plugins)
+    return " · ".join(said)
+
+
+def slow_words(plugins: tuple[PluginInfo, ...]) -> list[str]:
+    """Which plugins made the analysis long, a clause each."""
+    return [
+        f"{stage} of plugin {plugin.name} took {duration(ns)}"
+        for plugin in plugins
+        if not plugin.builtin
+        for stage, ns in plugin.slow_ns.items()
+    ]
 
 
 def _numbers(numbers: tuple[int, ...]) -> str:

@@ -37,7 +37,9 @@ def not_finished(
         a recorder still holds the file. High when an exception ended it, or when
         it had been in one place for at least hang_s; medium otherwise and when
         the exception is a keyboard interrupt or an exit; low when the process left
-        by itself and only finish() is missing. Read from records, no
+        by itself and only finish() is missing. It accounts for COVERAGE.RANK_SHORT
+        where every rank that has too few steps is one that stopped, and for
+        COVERAGE.RANKS_MISSING where every rank without a step is. Read from records, no
         noise: the false-positive rate is zero. No seconds can be told, so cost_s
         is null; no least number of steps.
 
@@ -75,7 +77,15 @@ def not_finished(
             {r.stop.open_step for r in stopped if r.stop and r.stop.open_step is not None}
         ),
         ranks=tuple(r.rank for r in stopped),
+        explains=_explained(coverage, {r.rank for r in stopped}),
     )
+
+
+def _explained(coverage: Coverage, stopped: set[int]) -> Iterator[str]:
+    if {rank.rank for rank in coverage.short} <= stopped:
+        yield "COVERAGE.RANK_SHORT"
+    if not coverage.ranks_missing and set(coverage.ranks_empty) <= stopped:
+        yield "COVERAGE.RANKS_MISSING"
 
 
 def _title(coverage: Coverage, stopped: tuple[RankCoverage, ...]) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytscope.analyses import Coverage
-from pytscope.analyses.units import count, duration, listed
+from pytscope.analyses.units import count, duration
 from pytscope.model.findings import Evidence, Finding, Severity
+from pytscope.model.wording import listed
 from pytscope.plugins.declare import rule
+from pytscope.runs.run import ReadNote
 
-_UNREAD = ("unreadable_file", "damaged", "empty_file")
-_AT_LEAST = {"unreadable_file": Severity.MEDIUM, "empty_file": Severity.LOW}
+_UNREAD = ("unreadable_file", "damaged")
+_AT_LEAST = {"unreadable_file": Severity.MEDIUM}
 
 
 @rule("COVERAGE.RECORDS_LOST", since="0.3.0")
@@ -19,8 +21,9 @@ def records_lost(coverage: Coverage) -> Iterator[Finding]:
 
     Detects:
         Steps whose records are missing, measured time without records, steps the
-        writer dropped because the disk did not keep up, bytes and files that
-        could not be read.
+        writer dropped because the disk did not keep up or was full, bytes and files that
+        could not be read. Files of ranks that left nothing else are
+        COVERAGE.RANKS_MISSING's.
 
     Why it matters:
         Everything counted over steps is then counted over the rest. The lost time
@@ -36,8 +39,9 @@ def records_lost(coverage: Coverage) -> Iterator[Finding]:
         is null; no least number of steps.
 
     Fix:
-        Dropped: write the run directory to a local disk. Damaged: copy the files
-        again, and check the disk or the tool that moved them.
+        Refused: make room on the disk. Dropped: write the run directory to a local
+        disk. Damaged: copy the files again, and check the disk or the tool that
+        moved them.
 
     Limits:
         The steps inside damaged bytes are counted from the step numbers around
@@ -46,7 +50,8 @@ def records_lost(coverage: Coverage) -> Iterator[Finding]:
     References:
         docs/architecture.md, on the file format and its checksums.
     """
-    notes = [note for note in coverage.notes if note.kind in _UNREAD]
+    gone = set(coverage.ranks_missing)
+    notes = [n for n in coverage.notes if n.kind in _UNREAD and n.rank not in gone]
     if not (coverage.lost_steps or coverage.lost_ns or coverage.damaged_bytes or notes):
         return
     lost, kept = coverage.lost_steps, sum(coverage.steps_by_rank.values())
@@ -59,10 +64,9 @@ def records_lost(coverage: Coverage) -> Iterator[Finding]:
         f"{count(coverage.damaged_bytes, 'unreadable byte')}" if coverage.damaged_bytes else "",
     ]
     said = "; ".join(part for part in amounts if part)
-    more = listed([note.message for note in notes], 3)
-    dropped = "Write the run to a local disk that keeps up. " if coverage.dropped_steps else ""
+    more = listed([note.message for note in notes], 3) if notes else ""
     yield Finding(
-        severity=_severity(coverage, lost, kept),
+        severity=_severity(coverage, notes, lost, kept),
         title=f"Records of {count(lost, 'step')} are lost"
         if lost
         else "Some records are unreadable",
@@ -73,15 +77,27 @@ def records_lost(coverage: Coverage) -> Iterator[Finding]:
             Evidence("wall lost", coverage.lost_ns / 1e9, "s"),
             Evidence("bytes unreadable", coverage.damaged_bytes, "bytes"),
         ],
-        fix=f"{dropped}Copy damaged files again from where they were written.",
+        fix=_fix(coverage),
         verify="analyze the repaired directory again",
         ranks=tuple(r.rank for r in coverage.ranks if r.lost_steps or r.lost_ns or r.damaged_bytes),
     )
 
 
-def _severity(coverage: Coverage, lost: int, kept: int) -> Severity:
+def _fix(coverage: Coverage) -> str:
+    refused = any("the disk refused" in message for message in coverage.warnings)
+    advice = (
+        "Make room on the disk: it refused records." if refused else "",
+        "Write the run to a local disk that keeps up." if coverage.dropped_steps else "",
+    )
+    said = " ".join(filter(None, advice))
+    if said and not coverage.damaged_bytes:
+        return said
+    return f"{said} Copy damaged files again from where they were written.".strip()
+
+
+def _severity(coverage: Coverage, notes: list[ReadNote], lost: int, kept: int) -> Severity:
     wall = sum(rank.wall_ns for rank in coverage.ranks)
     share = max(coverage.lost_ns / wall if wall else 0.0, lost / (kept + lost) if lost else 0.0)
-    floors = [_AT_LEAST[n.kind] for n in coverage.notes if n.kind in _AT_LEAST]
+    floors = [_AT_LEAST[n.kind] for n in notes if n.kind in _AT_LEAST]
     floors.append(Severity.LOW if lost or coverage.lost_ns else Severity.INFO)
     return min((Severity.of_share(share), *floors), key=lambda severity: severity.order)

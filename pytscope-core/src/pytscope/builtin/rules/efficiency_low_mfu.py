@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pytscope.analyses import Budget
+from pytscope.analyses import Budget, Timing
 from pytscope.analyses.budget import TARGET_MFU
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import duration, percent
 from pytscope.builtin.rules.line_fixes import fix_for
+from pytscope.builtin.rules.lone_step import lone_step, without
 from pytscope.model.errors import Inconclusive, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 
+NAME_THEM = 'Name what the step does: mark("forward"), mark("backward"), mark("optimizer").'
+
 
 @rule("EFFICIENCY.LOW_MFU", since="0.3.0")
 def low_mfu(
-    budget: Budget, *, target: Annotated[float, Bounds(gt=0, le=1)] = TARGET_MFU
+    budget: Budget,
+    timing: Timing | None,
+    *,
+    target: Annotated[float, Bounds(gt=0, le=1)] = TARGET_MFU,
 ) -> Iterator[Finding]:
     """The model's FLOPs use little of the device's peak.
 
@@ -40,10 +46,12 @@ def low_mfu(
         Severity: the recoverable lines' share of the wall, or (1 - MFU / target) x
         the counted steps' share of the wall where that is more: high from 0.20,
         medium from 0.08, low from 0.02.
-        cost_s is the line compute_overhead: the counterfactual is the same
-        compute at peak. The other lines' seconds belong to the findings on their
-        causes. Without a compute line it is what the counted steps take beyond
-        useful / target. Suggestive below 20 counted steps. A ratio of measured
+        cost_s is the largest recoverable line, the one that the finding says to start
+        with: the counterfactual is that line at zero. It is not the sum, because the
+        lines have different causes. Which line is largest is decided without the
+        rated step that waits longest, so that one hiccup sets no course. Where no
+        line is recoverable it is what the counted steps take beyond useful / target.
+        Suggestive below 20 counted steps. A ratio of measured
         time and given figures, with no noise to be wrong about; impossible figures
         make it inconclusive (BUDGET.IMPOSSIBLE tells).
         It accounts for EFFICIENCY.RECOVERABLE.
@@ -71,13 +79,11 @@ def low_mfu(
         return
     short_ns = budget.steps_wall_ns * (1 - budget.mfu_steps / target)
     share = max(budget.recoverable_share, short_ns / budget.wall_ns)
-    cost_ns = budget.ns("compute_overhead") or short_ns
-    largest = budget.recoverable[0] if budget.recoverable else None
-    first = ""
-    if largest is not None:
-        first = (
-            f" The largest recoverable line is {largest.name}, {percent(largest.share)} of wall."
-        )
+    name = without(budget, lone_step(timing) if timing is not None else None)
+    first = " No phase of compute was named, so the budget cannot say where it goes."
+    if name is not None:
+        share_of = percent(budget.share(name))
+        first = f" The largest recoverable line is {name}, {share_of} of wall."
     yield Finding(
         severity=Severity.of_share(share),
         confidence=Confidence.CONFIRMED if budget.steps >= FEW_STEPS else Confidence.SUGGESTIVE,
@@ -89,9 +95,9 @@ def low_mfu(
             f"Over the counted steps alone MFU is {percent(budget.mfu_steps)}; the target is "
             f"{percent(target)}, which would take {duration(short_ns)} less.{first}"
         ),
-        cost_s=cost_ns / 1e9,
+        cost_s=(budget.ns(name) if name is not None else short_ns) / 1e9,
         evidence=_evidence(budget),
-        fix=fix_for(largest.name if largest else "compute_overhead"),
+        fix=fix_for(name) if name is not None else NAME_THEM,
         verify="record the run again: MFU in the budget rises",
         steps=budget.step_ranges,
         ranks=(budget.shown_rank,),

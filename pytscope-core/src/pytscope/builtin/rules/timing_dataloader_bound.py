@@ -73,7 +73,8 @@ def dataloader_bound(
         (see `python bench/rates.py`) it gives no finding in 628 runs, which
         bounds its false-positive rate by 1 % (95 % confidence).
         It accounts for EFFICIENCY.RECOVERABLE where data_stall is the largest
-        stall, and for TIMING.JITTER where the slow steps are slow in `data`.
+        stall, for EFFICIENCY.LOW_MFU where it is the largest recoverable line, and
+        for TIMING.JITTER where the slow steps are slow in `data`.
 
     Fix:
         More loader workers, kept alive over epochs, with pinned memory and a
@@ -86,11 +87,12 @@ def dataloader_bound(
 
     Limits:
         Only time recorded as `data` counts: loops that fetch outside
-        `iter_data()` or `steps(loader)` show it as `other`. The pattern is a
-        hint; it does not see how many workers there are, and a short epoch looks
-        like as many workers. Fetches inside an evaluation count when its loader is
-        wrapped as well. In a distributed run
-        other ranks may wait for this one in `comm`.
+        `iter_data()` or `steps(loader)` show it as `other`. What an evaluation
+        fetches from a wrapped loader of its own counts as `eval`, except in a step of
+        more than a thousand segments, which no longer shows where it was fetched. The
+        pattern is a hint; it does not see how many workers there are, and a short
+        epoch looks like as many workers. In a distributed run other ranks may wait
+        for this one in `comm`.
 
     References:
         PyTorch documentation, torch.utils.data, "Single- and Multi-process Data
@@ -180,7 +182,9 @@ def _evidence(timing: Timing, stall: Ints, pattern: Pattern) -> Iterator[Evidenc
     data = timing.phase("data")
     median, low, high = quantile_interval(data.each.values / 1e6, 0.5)
     rank = timing.rank
-    yield Evidence("data share of step wall", round(data.share * 100, 2), "%", rank=rank)
+    yield Evidence(
+        f"data share of step {timing.measured}", round(data.share * 100, 2), "%", rank=rank
+    )
     yield Evidence("data, median", median, "ms", low, high, rank=rank)
     yield Evidence("data, 95th percentile", data.p95_ns / 1e6, "ms", rank=rank)
     yield Evidence("stall beyond handing over", float(stall.sum()) / 1e9, "s", rank=rank)
@@ -192,5 +196,7 @@ def _evidence(timing: Timing, stall: Ints, pattern: Pattern) -> Iterator[Evidenc
 def _explained(timing: Timing, budget: Budget | None) -> Iterator[str]:
     if budget is not None and budget.stalls and budget.stalls[0].name == "data_stall":
         yield "EFFICIENCY.RECOVERABLE"
+    if budget is not None and budget.recoverable and budget.recoverable[0].name == "data_stall":
+        yield "EFFICIENCY.LOW_MFU"
     if slow_steps(timing).carrier == "data":
         yield "TIMING.JITTER"

@@ -10,10 +10,11 @@ import numpy as np
 
 from pytscope.analyses import Budget, Coverage, Timing
 from pytscope.analyses.coverage import FEW_STEPS
-from pytscope.analyses.units import count, listed, percent
+from pytscope.analyses.units import count, percent
 from pytscope.builtin.rules.slow_steps import COMPUTE, MIN_RATIO, SlowSteps, slow_steps
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
+from pytscope.model.wording import listed
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope.stats import period, ranges
@@ -91,7 +92,8 @@ def jitter(
         False-positive rate: at most 1 % (95 % upper bound) in 628 runs each of 20,
         50, 200 and 1,000 steps of lognormal noise up to 30 %, AR(1) noise with
         rho up to 0.9, Student's t noise of 10 % with 3 degrees of freedom,
-        occasional wide noise, drift to twice the time, and a change of level.
+        occasional wide noise, swings of 20 % with a period, a clock of six ticks a
+        phase, warm-up, drift to twice the time, and a change of level.
         `python bench/rates.py` prints every family.
 
     Fix:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from pytscope.model.errors import RunUnreadable, UsageError
+from pytscope.model.wording import listed
+from pytscope.runs.collecting import collection_paused
+from pytscope.runs.headers import RunLine
 from pytscope.runs.launches import Launch, Start, last_chain, launches
 from pytscope.runs.layouts import Layouts
 from pytscope.runs.pts import RankFile, read_rank_file
 from pytscope.runs.recorded import RecordedAttempt
 from pytscope.runs.run import ReadNote, Run, Timeline
 from pytscope.runs.source import Source
-from pytscope.runs.timelines import Member, timeline
+from pytscope.runs.timelines import Member, Wanted, timelines
 
 _RANK_FILE = re.compile(r"rank(\d{1,9})(?:\.(\d+))?\.pts")
 _LISTED = 5
@@ -26,7 +31,7 @@ _LISTED = 5
 class _Found:
     """What lies at a path, not opened yet: rank files, and notes on the rest."""
 
-    files: tuple[tuple[Path, int | None], ...]
+    files: tuple[tuple[str | Path, int | None], ...]
     notes: tuple[ReadNote, ...] = ()
 
 
@@ -54,16 +59,27 @@ def open_run_directory(path: Path, attempt: int | None = None) -> Run:
     """
     path = Path(path)
     found = _found(path)
+    with collection_paused():
+        return _opened(path, found, attempt)
+
+
+def _opened(path: Path, found: _Found, attempt: int | None) -> Run:
     layouts = Layouts()
     read = [read_rank_file(file, layouts, rank) for file, rank in found.files]
     notes = [*found.notes, *(note for file in read for note in file.notes)]
+    if layouts.crowded:
+        text = f"{layouts.crowded:,} names beyond those that a run may have"
+        notes.append(ReadNote("limit", f"{text}: their phases are counted as other"))
+    if layouts.passed_over:
+        named = listed(sorted(map(repr, layouts.passed_over)), most=4)
+        notes.append(ReadNote("unknown_column", f"columns of unknown kinds ({named}) passed over"))
     ranks = _by_rank(read, notes)
     if not ranks:
         raise RunUnreadable(_nothing(path, notes))
     started = launches(start for rank, file in ranks.items() for start in _starts(rank, file))
     chain = _chosen(started, attempt)
-    timelines = _timelines(ranks, started, chain, notes)
-    return _run(path, timelines, ranks, started, chain, tuple(notes))
+    built = _timelines(ranks, started, chain, notes)
+    return _run(path, built, ranks, started, chain, tuple(notes))
 
 
 run_directory = Source("pytscope", detects, open_run_directory)
@@ -78,22 +94,32 @@ def _found(path: Path) -> _Found:
         return _Found(((path, int(named[1]) if named else None),))
     try:
         with os.scandir(path) as entries:
-            names = sorted(e.name for e in entries if e.name.endswith(".pts") and e.is_file())
+            present = sorted((e.name, _is_file(e)) for e in entries if e.name.endswith(".pts"))
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror or error}"
         raise RunUnreadable(msg) from error
-    files: list[tuple[Path, int | None]] = []
+    files: list[tuple[str | Path, int | None]] = []
     notes = []
-    for name in names:
-        named = _RANK_FILE.fullmatch(name)
-        if named is None:
+    for name, is_file in present:
+        match = _RANK_FILE.fullmatch(name)
+        if match is None:
             notes.append(ReadNote("foreign_file", f"{name} is not named like a rank file"))
-        elif named[2] is not None:
-            text = f"{name} is of a second process with rank {int(named[1])}; it is left out"
-            notes.append(ReadNote("second_file", text, int(named[1])))
+        elif not is_file:
+            notes.append(ReadNote("unreadable_file", f"{name} is no file", int(match[1])))
+        elif match[2] is not None:
+            text = f"{name} is of a second process with rank {int(match[1])}; it is left out"
+            notes.append(ReadNote("second_file", text, int(match[1])))
         else:
-            files.append((path / name, int(named[1])))
+            files.append((os.path.join(path, name), int(match[1])))  # noqa: PTH118  # thousands of them: a Path each takes its time
     return _Found(tuple(files), tuple(notes))
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file or leads to one, rather than nowhere or in a circle."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _by_rank(read: Sequence[RankFile], notes: list[ReadNote]) -> dict[int, RankFile]:
@@ -152,21 +178,23 @@ def _timelines(
     ranks: dict[int, RankFile], started: Sequence[Launch], chain: range, notes: list[ReadNote]
 ) -> tuple[Timeline, ...]:
     """Timelines of the ranks that took part in the chain's last launch."""
-    timelines = []
+    wanted = []
     for rank, file in ranks.items():
         if rank not in started[chain[-1]].starts:
             text = f"rank {rank} recorded other attempts, but not attempt {chain[-1]}"
             notes.append(ReadNote("missed_launch", text, rank))
             continue
-        members = [
+        members = tuple(
             Member(launch, file.attempts[started[launch].starts[rank].ordinal])
             for launch in chain
             if rank in started[launch].starts
-        ]
-        built, met = timeline(file, rank, members)
-        timelines.append(built)
+        )
+        wanted.append(Wanted(rank, file, members))
+    found = []
+    for built, met in timelines(wanted):
+        found.append(built)
         notes += met
-    return tuple(timelines)
+    return tuple(found)
 
 
 def _run(
@@ -181,6 +209,7 @@ def _run(
     lines = [recorded.run for recorded in last if recorded.run is not None]
     first = lines[0] if lines else None
     worlds = [line.world for line in lines if line.world is not None]
+    notes += _mixed(lines)
     return Run(
         path=str(path),
         name=(first.name if first else None) or path.resolve().name,
@@ -189,12 +218,38 @@ def _run(
         config=first.configuration if first else {},
         environment=_environment(last),
         source=run_directory.name,
-        flops_per_step=first.flops_per_step if first else None,
-        peak_flops=first.peak_flops if first else None,
+        flops_per_step=_figure("flops_per_step", first.flops_per_step if first else None, last),
+        peak_flops=_figure("peak_flops", first.peak_flops if first else None, last),
         other_attempts=tuple(i for i in range(len(started)) if i not in chain),
         live=any(ranks[t.rank].live for t in timelines),
         notes=notes,
     )
+
+
+def _mixed(lines: Sequence[RunLine]) -> tuple[ReadNote, ...]:
+    """A note when the files of the ranks cannot be of one run."""
+    told: dict[str, set[Any]] = {
+        "world size": {line.world for line in lines if line.world is not None},
+        "name": {line.name for line in lines if line.name is not None},
+        "job": {line.job for line in lines if line.job is not None},
+    }
+    odd = [
+        f"{what} {listed(sorted(map(str, values)), most=_LISTED)}"
+        for what, values in told.items()
+        if len(values) > 1
+    ]
+    if not odd:
+        return ()
+    return (ReadNote("mixed_runs", f"the ranks' files are of several runs: {'; '.join(odd)}"),)
+
+
+def _figure(name: str, given: float | None, last: Sequence[RecordedAttempt]) -> float | None:
+    """A figure as given to the recorder, else as counted or looked up by it."""
+    if given is not None:
+        return given
+    counted = [e.get(name) for a in last for e in a.events if e.get("kind") == "flops"]
+    numbers = (float(v) for v in counted if isinstance(v, (int, float)))
+    return next((v for v in numbers if math.isfinite(v) and v > 0), None)
 
 
 def _environment(last: Sequence[RecordedAttempt]) -> dict[str, object]:

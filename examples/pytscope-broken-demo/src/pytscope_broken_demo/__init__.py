@@ -1,0 +1,1 @@
+"""Plugins that fail on purpose, one fault a module."""
