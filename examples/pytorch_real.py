@@ -1,6 +1,7 @@
 """A small CNN trained for real on generated images, with a manual Profiler.
 
     python examples/pytorch_real.py --slow-loader && pytscope analyze runs/pytorch
+    python examples/pytorch_real.py --leak && pytscope analyze runs/pytorch
 
 Beside the recording, the script stamps its own work with its own clock and
 writes the stamps to `RUN/truth.json`, so that the report can be checked.
@@ -50,7 +51,7 @@ class Stripes(Dataset[Batch]):
         return torch.sin(wave * 0.9 + phase)[None] + noise, torch.tensor(label)
 
 
-def make_model() -> nn.Module:
+def make_model() -> nn.Sequential:
     """Two convolutions and a linear layer."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
@@ -136,9 +137,14 @@ def train(args: argparse.Namespace) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
     loss_fn = nn.CrossEntropyLoss()
     truth = Truth()
+    history: list[torch.Tensor] = []
 
     prof = Profiler(
-        run_dir, warmup=args.warmup, sync=on_device, collect_memory=on_device, config=vars(args)
+        run_dir,
+        warmup=args.warmup,
+        sync=on_device,
+        collect_memory=on_device or args.memory or args.leak,
+        config=vars(args),
     )
     prof.start()
     for step, (images, labels) in enumerate(prof.iter_data(truth.fetches(loader)), 1):
@@ -151,6 +157,8 @@ def train(args: argparse.Namespace) -> None:
             loss.backward()
             prof.mark("backward")
             optimizer.step()
+            if args.leak:
+                history.append(model[:3](inputs).mean())  # without .item(): keeps its graph
             prof.mark("optimizer")
             prof.log(loss=loss, lr=args.lr, samples=len(labels))
         truth.steps = step
@@ -180,6 +188,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--slow-loader", action="store_true", help="decode for 1.5 ms a sample")
+    parser.add_argument("--leak", action="store_true", help="keep a graph with every step")
+    parser.add_argument("--memory", action="store_true", help="sample memory on a CPU as well")
     parser.add_argument("--eval-every", type=int, default=0, metavar="N")
     parser.add_argument("--checkpoint-every", type=int, default=0, metavar="N")
     parser.add_argument("--other-every", type=int, default=0, metavar="N")

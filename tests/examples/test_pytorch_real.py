@@ -102,3 +102,36 @@ def test_unnamed_work_is_other(truth: Rows, lines: dict[str, float]) -> None:
     assert len(inside) == STEPS // EVERY["--other-every"] - 1
     assert lines["other"] == near(sum(inside), STEPS - WARMUP)
     assert lines["shutdown"] == near(last, 3)
+
+
+@pytest.fixture(scope="module")
+def with_memory(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Reports of the example with `--leak` and with `--memory` alone."""
+    pytest.importorskip("pytscope_torch", reason="pytscope-torch samples memory")
+    reports = {}
+    for option in ("--leak", "--memory"):
+        folder = tmp_path_factory.mktemp(option.strip("-"))
+        run_example("pytorch_real.py", folder, option, "--steps", "120")
+        reports[option] = json.loads(pytscope.analyze(folder / "runs" / "pytorch").to_json())
+    return reports
+
+
+def found(report: Any) -> list[Any]:
+    return [f for f in report["findings"] if f["rule"] == "MEMORY.GROWTH"]
+
+
+def test_a_graph_kept_with_every_step_is_found_with_its_size(with_memory: Any) -> None:
+    checks = {check["rule"]: check for check in with_memory["--leak"]["checks"]}
+    assert checks["MEMORY.GROWTH"]["outcome"] == "finding", checks["MEMORY.GROWTH"]
+    (finding,) = found(with_memory["--leak"])
+    assert "grows by" in finding["title"]
+    rate = next(e for e in finding["evidence"] if e["metric"].endswith("growth a step"))
+    convolution = 16 * 16 * 24 * 24 * 4 / 1024  # KiB that the graph of one batch keeps at least
+    assert convolution < rate["value"] < 6 * convolution
+    assert rate["low"] > 0
+
+
+def test_a_healthy_run_does_not_grow(with_memory: Any) -> None:
+    assert found(with_memory["--memory"]) == []
+    (check,) = [c for c in with_memory["--memory"]["checks"] if c["rule"] == "MEMORY.GROWTH"]
+    assert check["outcome"] == "passed"

@@ -1,13 +1,16 @@
-"""The door through which pytscope-core reaches PyTorch: waiting, and the process group.
+"""The door through which pytscope-core reaches PyTorch: waiting, memory, the process group.
 
-Core imports this module lazily, when `sync=True` is asked for or when the
-process already uses `torch.distributed`.
+Core imports this module lazily, when `sync=True` or `collect_memory` is asked
+for or when the process already uses `torch.distributed`.
 """
 
 from __future__ import annotations
 
 import torch
 import torch.distributed
+
+from pytscope_torch.host import HostMemory
+from pytscope_torch.memory import DeviceMemory
 
 
 def synchronize() -> None:
@@ -28,6 +31,11 @@ def synchronize() -> None:
             torch.xpu.synchronize()
     except RuntimeError:
         return
+
+
+def memory_collectors() -> tuple[DeviceMemory, HostMemory]:
+    """What samples memory; device memory has no columns where there is no device."""
+    return DeviceMemory(), HostMemory()
 
 
 def process_group() -> tuple[int, int] | None:

@@ -1,0 +1,98 @@
+"""The section on AutoProfiler in docs/performance.md."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import page
+from rounds import Middle
+
+TITLE = "# AutoProfiler\n"
+NEXT = "\n# "
+"""Where the part of another benchmark begins."""
+HEAD = """# AutoProfiler
+
+Measured by `nox -s bench -- --auto --write`: {machine}, PyTorch {torch}.
+
+The step is forward, loss, backward, `SGD.step()` and `zero_grad()` of a three-layer model on one
+CPU thread: {bare:,.0f} µs when nothing is recorded. {rounds} rounds in one process; in each, every
+loop has a turn of {steps} steps, in random order, between a start and a finish that are not timed.
+What a turn took is the median of its steps, in CPU time of the training thread (*loop*), and with
+that of the writer thread until everything is on disk, per step (*total*). *Added* is what that is
+beyond the bare loop's turn of the same round: the median of the rounds, with the interval that
+holds it in 95 of 100 repetitions.
+"""
+SEAMS = """
+Each seam by itself, its stamps kept by nobody; what the loop adds beyond their sum is the end of
+a step and caches that are colder.
+"""
+ALONE = """
+Each recorder in processes of its own, {times} times in turn, {steps:,} steps each: medians and
+extremes of what a step takes. TraceML wants its block around each step, which all loops have here.
+"""
+WORDS = """
+Not measured here: an accelerator. On CUDA the same stamps are taken while kernels run;
+`collect_memory` reads the allocator's statistics, `sync=True` waits at every stamp, and a
+transfer of a batch has two stamps more.
+"""
+
+
+def _us(value: Middle) -> str:
+    return f"{value.value:.1f} ({value.low:.1f} to {value.high:.1f})"
+
+
+def compared(
+    rows: Mapping[str, str],
+    added: Callable[[str, str, int], Middle],
+    share: Callable[[str, int], Middle],
+) -> str:
+    """Microseconds added by both, in every loop."""
+    lines = []
+    for name, title in rows.items():
+        for column, what in enumerate(("loop", "total")):
+            part = share(name, column)
+            both = [_us(added(who, name, column)) for who in ("peer", "ours")]
+            lines.append([title, what, *both, f"{part.value:.0%}"])
+    return page.table(["added to a step", "", "0.2.1, µs", "now, µs", "now, of it"], lines)
+
+
+def seams(shares: Mapping[str, Middle]) -> str:
+    """Microseconds of each seam."""
+    return page.table(["seam", "added µs"], [[name, _us(took)] for name, took in shares.items()])
+
+
+def starts(kinds: Mapping[str, Sequence[float]]) -> str:
+    """Milliseconds of a start."""
+    rows = [
+        [name, f"{statistics.median(took):.1f}", f"{max(took):.1f}"] for name, took in kinds.items()
+    ]
+    return page.table(["`start()`, not the first of its process", "ms, median", "most"], rows)
+
+
+def alone(found: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Every recorder in its own process."""
+    columns = ("wall_us", "loop_us", "total_us")
+    bare = {name: statistics.median(turn[name] for turn in found["bare"]) for name in columns}
+    lines = []
+    for kind, turns in found.items():
+        cells = [_extremes([turn[name] for turn in turns]) for name in columns]
+        wall = statistics.median(turn["wall_us"] for turn in turns) - bare["wall_us"]
+        memory = statistics.median(turn["grown_mib"] for turn in turns)
+        lines.append([kind, *cells, f"{wall:+.0f}", f"{memory:.1f}"])
+    head = ["process", "wall, µs", "loop, µs", "total, µs", "wall added, µs", "memory grown, MiB"]
+    return page.table(head, lines)
+
+
+def _extremes(values: Iterable[float]) -> str:
+    ordered = sorted(values)
+    return f"{statistics.median(ordered):.0f} ({ordered[0]:.0f} to {ordered[-1]:.0f})"
+
+
+def write(text: str) -> None:
+    """Put the section where it was, or at the end."""
+    whole = page.PAGE.read_text(encoding="utf-8") if page.PAGE.exists() else ""
+    before, _, old = whole.partition(TITLE)
+    _, found, after = old.partition(NEXT)
+    rest = found + after if found else ""
+    page.PAGE.write_text(f"{before.rstrip()}\n\n{text.rstrip()}\n{rest}", encoding="utf-8")

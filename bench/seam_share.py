@@ -1,0 +1,93 @@
+"""What each of AutoProfiler's seams adds by itself: one at a time, its stamps kept by nobody."""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+import tiny
+from rounds import Timed
+from torch.optim import Optimizer
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from pytscope_torch.seams import Undo, put, together
+from pytscope_torch.seams.backward import backward_passes
+from pytscope_torch.seams.interruptions import collections
+from pytscope_torch.seams.loaders import fetches
+from pytscope_torch.seams.modules import Modules
+from pytscope_torch.seams.optimizers import Owner, Steps, tidying
+from pytscope_torch.stamps import Stamps
+
+STEPS = 50
+LOADER = "fetch from a `DataLoader`"
+Install = Callable[[Stamps, tiny.Training], Undo]
+
+
+def _nothing(*_: Any) -> None:
+    """Nobody is told."""
+
+
+def _forward(stamps: Stamps, training: tiny.Training) -> Undo:
+    modules = Modules(stamps, (training.model,), _nothing)
+    modules.attach()
+    return modules.undo
+
+
+def _backward(stamps: Stamps, _training: tiny.Training) -> Undo:
+    return backward_passes(stamps, _nothing)
+
+
+def _optimizer(stamps: Stamps, training: tiny.Training) -> Undo:
+    steps = Steps(stamps, Owner([training.optimizer], _nothing))
+    before = register_optimizer_step_pre_hook(steps.before)
+    return together([before.remove, register_optimizer_step_post_hook(steps.after).remove])
+
+
+def _zero_grad(stamps: Stamps, _training: tiny.Training) -> Undo:
+    return put(Optimizer, "zero_grad", tidying(stamps, Optimizer.zero_grad))
+
+
+def _fetches(stamps: Stamps, _training: tiny.Training) -> Undo:
+    return fetches(stamps, _nothing, _nothing)
+
+
+def _collections(stamps: Stamps, _training: tiny.Training) -> Undo:
+    return collections(stamps)
+
+
+SEAMS: dict[str, Install] = {
+    "forward pass": _forward,
+    "backward pass": _backward,
+    "optimizer step, and the step's end": _optimizer,
+    "`zero_grad`": _zero_grad,
+    LOADER: _fetches,
+    "garbage collection": _collections,
+}
+
+
+def variants(training: tiny.Training) -> dict[str, Timed]:
+    """The bare loop under each seam."""
+    return {name: _made(training, name, install) for name, install in SEAMS.items()}
+
+
+def _made(training: tiny.Training, name: str, install: Install) -> Timed:
+    loop = training.loop()
+    batches = training.loader if name == LOADER else training.batches
+    events: list[Any] = []
+
+    def run() -> tuple[float, ...]:
+        stamps = Stamps(events, perf_counter_ns, get_ident(), foreign=_nothing, ended=_nothing)
+        undo = install(stamps, training)
+        try:
+            loop(batches(STEPS // 5))
+            return (tiny.own_ns(loop, batches(STEPS)),)
+        finally:
+            undo()
+            events.clear()
+
+    return run

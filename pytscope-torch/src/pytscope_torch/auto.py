@@ -1,0 +1,357 @@
+"""`AutoProfiler`: records an untouched PyTorch loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import nn
+
+from pytscope.recording.collectors import Collector
+from pytscope.recording.harmless import harmless
+from pytscope.recording.live import ELSEWHERE
+from pytscope.recording.profiler import FLUSH_STEPS, Profiler
+from pytscope_torch import seams
+from pytscope_torch.counting import Counting
+from pytscope_torch.fingerprint import Fingerprints
+from pytscope_torch.naming import NamingDrain
+from pytscope_torch.provenance import Provenance
+from pytscope_torch.seams.backward import backward_passes
+from pytscope_torch.seams.blocks import checkpoints, collectives, transfers
+from pytscope_torch.seams.frames import keep_out
+from pytscope_torch.seams.interruptions import Compilations, collections
+from pytscope_torch.seams.loaders import fetches
+from pytscope_torch.seams.modules import Modules
+from pytscope_torch.seams.optimizers import Owner, Steps, optimizer_steps
+from pytscope_torch.stamps import Stamps
+
+keep_out(*(part for part in vars(Stamps).values() if isinstance(part, FunctionType)))
+keep_out(Steps.before, Steps.after, Steps.abandoned)
+keep_out(Provenance.called, Provenance.loader, Fingerprints.fetched)
+
+NO_FETCH = (
+    "data was not measured: the loop does not fetch from a torch DataLoader; "
+    "wrap what it iterates over: `for batch in prof.iter_data(batches)`"
+)
+NO_FORWARD = (
+    "no forward pass was seen: the loop does not call the model that AutoProfiler was given; "
+    "time from the fetch to the backward pass is `compute`"
+)
+NO_STEP = (
+    "no step was counted: no torch optimizer stepped while this was recorded; "
+    "a loop that updates parameters by itself ends each step with `prof.end_step()`"
+)
+WATCHED = ("data", "forward", "backward", "optimizer", "checkpoint", "compile", "gc")
+"""Phases that are found without being named, wherever it records."""
+
+
+class AutoProfiler(Profiler):
+    """Records a PyTorch training loop that knows nothing of it.
+
+        prof = AutoProfiler("runs/exp", model, optimizer).start()
+        for x, y in loader:
+            loss = loss_fn(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        prof.finish()
+
+    A step ends with the last event of the optimizer that owns the steps: the
+    one passed (of several the first), else the first that steps. Phases are
+    found by the edges of fetches, forward and backward passes and optimizer
+    steps; `log()`, `phase()` and `iter_data()` add to them.
+
+    Args:
+        run_dir: Folder of the run.
+        model: The module the loop calls, or several; None finds it after the
+            first step, by the parameters that the optimizer holds.
+        optimizer: The optimizer that owns the steps, or several.
+        name: Name of the run; the folder's name by default.
+        warmup: Steps at the start to leave out of timing; None lets the
+            analysis decide.
+        sync: Wait for the accelerator at every stamp.
+        collect_memory: Sample memory after each step, of the device and of the
+            host; `"reset"` also resets the device's peak statistics.
+        capture_comm: Give collectives that the loop waits for a phase, `comm`.
+        distributed: Record every rank; by default rank 0 alone.
+        flush_every: Steps after which the writer is woken.
+        config: Anything worth keeping with the run.
+        measure_flops: Count the FLOPs of one training step as it runs.
+        flops_per_step: FLOPs of one optimizer step on one rank, when known.
+        peak_flops: Peak FLOP/s of one rank's device; None looks the device up
+            when FLOPs are counted, for the types of their operands.
+        fingerprint_batches: Give each step a 64-bit fingerprint of its batches.
+        fwd_bwd_factor: Accepted and unused: a whole step is counted, its
+            backward pass too, so nothing is multiplied.
+        clock: A monotonic clock in integer nanoseconds.
+        collectors: Collectors, or the names that packages advertise.
+        inline: Write from the training thread instead of a writer thread.
+    """
+
+    __slots__ = (
+        "_capture_comm",
+        "_compilations",
+        "_counting",
+        "_events_of_optimizers",
+        "_fingerprints",
+        "_measure_flops",
+        "_models",
+        "_modules",
+        "_optimizer",
+        "_settings",
+        "_stamps",
+        "_undo",
+    )
+
+    _compilations: Compilations
+    _counting: Counting | None
+    _settings: Provenance
+    _modules: Modules
+    _stamps: Stamps
+    _events_of_optimizers: Steps
+    _undo: seams.Undo | None
+
+    def __init__(
+        self,
+        run_dir: str | os.PathLike[str],
+        model: nn.Module | Iterable[nn.Module] | None = None,
+        optimizer: Any = None,
+        *,
+        name: str | None = None,
+        warmup: int | None = None,
+        sync: bool = False,
+        collect_memory: bool | str = False,
+        capture_comm: bool = True,
+        distributed: bool = False,
+        flush_every: int = FLUSH_STEPS,
+        config: object = None,
+        measure_flops: bool = False,
+        flops_per_step: float | None = None,
+        peak_flops: float | None = None,
+        fwd_bwd_factor: float = 3.0,  # noqa: ARG002  # an argument of 0.2
+        fingerprint_batches: bool = False,
+        clock: Callable[[], int] | None = None,
+        collectors: Sequence[str | Collector] = (),
+        inline: bool = False,
+    ) -> None:
+        super().__init__(
+            run_dir,
+            name,
+            warmup,
+            sync,
+            collect_memory,
+            flush_every,
+            distributed=distributed,
+            clock=clock,
+            config=config,
+            collectors=collectors,
+            flops_per_step=flops_per_step,
+            peak_flops=peak_flops,
+            inline=inline,
+        )
+        self._models = several(model, nn.Module)
+        self._optimizer = next(iter(several(optimizer, object)), None)
+        self._capture_comm = capture_comm
+        self._measure_flops = measure_flops
+        self._fingerprints = Fingerprints() if fingerprint_batches else None
+        self._undo = None
+
+    # --- start and end --------------------------------------------------------
+
+    def _go(self, *given: Any) -> None:
+        super()._go(*given)
+        self._stamps = Stamps(
+            self._events,
+            self._clock,
+            self._mine._is_owned,  # noqa: SLF001  # public only to threading.Condition
+            foreign=self._beside,
+            ended=self._ended,
+            synchronize=self._synchronize if self._sync else None,
+        )
+        self._stamps.sample = self._sample if self._samplers or self._fingerprints else None
+        undo: list[seams.Undo] = []
+        self._undo = seams.together(undo)
+        self._install(undo)
+        self._look_at_settings(given[1])
+
+    def _look_at_settings(self, first: object) -> None:
+        """Get ready to note what PyTorch is set to, and to count a step's FLOPs."""
+        owner, modules = self._events_of_optimizers, self._modules
+        self._settings.of(lambda: modules.modules, lambda: owner.owner)
+        modules.called = self._settings.called
+        if self._fingerprints is not None:
+            self._fingerprints.stamps = self._stamps
+        self._counting = None
+        if self._measure_flops:
+            self._counting = Counting(
+                self._events,
+                self._clock,
+                note=self._writer.note,
+                say=self._say,
+                device=self._settings.device,
+                compiled=self._settings.compiled,
+                first=first if isinstance(first, int) else 0,
+            )
+
+    def _new_drain(self, began: int, first: int) -> NamingDrain:
+        return NamingDrain(began, first)
+
+    def _install(self, undo: list[seams.Undo]) -> None:
+        stamps = self._stamps
+        steps = self._events_of_optimizers = Steps(stamps, Owner(wrapped(self._optimizer), self._say))
+        self._modules = Modules(stamps, self._models, steps.abandoned)
+        self._compilations = Compilations(stamps, self._blind_to_compiling)
+        undo += [self._modules.undo, self._compilations.undo]
+        undo.append(backward_passes(stamps, steps.after_backward))
+        self._settings = Provenance(self._writer.note)
+        fetched = self._fingerprints.fetched if self._fingerprints else None
+        undo.append(fetches(stamps, steps.abandoned, self._settings.loader, fetched))
+        undo.append(optimizer_steps(stamps, steps))
+        undo.append(checkpoints(stamps))
+        undo.append(collections(stamps))
+        if self._capture_comm:
+            undo.append(collectives(stamps))
+        if accelerator():
+            undo.append(transfers(stamps))
+        self._modules.attach()
+        self._compilations.look()
+        self._tell_watched()
+
+    def _tell_watched(self) -> None:
+        """Say what is looked for, so that what is absent did not happen."""
+        device = accelerator()
+        watched = list(WATCHED)
+        watched += ["comm"] if self._capture_comm else []
+        watched += ["h2d"] if device else []
+        self._writer.note(
+            "instrumentation",
+            {"seams": watched, "accelerator": device, "sync": self._sync},
+        )
+
+    def _blind_to_compiling(self) -> None:
+        self._writer.note("instrumentation", {"without": ["compile"]})
+
+    def _uninstall(self) -> None:
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            self._stamps.stop()
+            undo()
+
+    def _stop_stamps(self) -> None:
+        if self._undo is not None:
+            with harmless("saying what was not seen"):
+                self._say_unseen()
+            with harmless("noting what PyTorch was set to"):
+                self._settings.stop()
+            with harmless("counting FLOPs"):
+                if self._counting is not None:
+                    self._counting.stop()
+        self._uninstall()
+        super()._stop_stamps()
+
+    def _say_unseen(self) -> None:
+        if not self._stamps.steps:
+            if self._events_of_optimizers.elsewhere:
+                self._say(ELSEWHERE)
+            elif self._writer.used:
+                self._say(NO_STEP)
+            return
+        if not self._stamps.fetched:
+            self._say(NO_FETCH)
+        if not self._modules.seen:
+            self._say(NO_FORWARD)
+
+    @property
+    def stepped(self) -> bool:
+        """Whether a step has ended since `start()`."""
+        return bool(self._stamps.steps)
+
+    def step_aside(self, why: str) -> None:
+        """Somebody else records: stop, put everything back, leave no file without a step.
+
+        Args:
+            why: Why, for the record.
+        """
+        empty = not self._stamps.steps and not self._opened.attempt
+        self._uninstall()
+        self.abandon(why)
+        if empty:
+            self._opened.file.path.unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """This process is a forked child: stop recording, leave PyTorch as it was."""
+        self._uninstall()
+        super().forget()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the base class."""
+        make, (idle, settings), more = super().__reduce__()
+        names = ("_models", "_optimizer", "_capture_comm", "_measure_flops")
+        own = {name: getattr(self, name) for name in names}
+        own["_fingerprints"] = Fingerprints() if self._fingerprints is not None else None
+        return make, (idle, {**settings, **own, "_undo": None}), more
+
+    # --- while recording ------------------------------------------------------
+
+    def _ended(self, length: int) -> None:
+        if length > self._writer.room:
+            self._writer.full()
+        if self._stamps.steps <= 2:  # noqa: PLR2004  # the model is found, or never
+            with harmless("looking for the model"):
+                self._modules.look(self._events_of_optimizers.owner)
+        self._modules.keep()
+        self._compilations.look()
+        if self._settings.wanted:
+            with harmless("noting what PyTorch was set to"):
+                self._settings.step_ended(self._stamps.steps)
+        if self._counting is not None and not self._counting.over:
+            with harmless("counting FLOPs"):
+                self._counting.step_ended(self._stamps.steps)
+
+    def _sample(self, values: list[Any], stamps: list[Any]) -> None:
+        """Sample what belongs to the step that ends now."""
+        for sampler in self._samplers:
+            sampler(values, stamps)
+        if self._fingerprints is not None:
+            self._fingerprints(values)
+
+    def _beside(self, phase: str, since: int) -> None:
+        """Note a block of another thread."""
+        self._span(phase, since)
+
+
+def accelerator() -> str:
+    """Kind of the accelerator of this machine, or an empty string.
+
+    Counting devices initialises none: the program may yet choose those it sees.
+    """
+    if torch.cuda.device_count():
+        return "cuda"
+    if torch.backends.mps.is_available():
+        return "mps"
+    return "xpu" if torch.xpu.device_count() else ""
+
+
+def several(given: Any, kind: type) -> tuple[Any, ...]:
+    """One value or an iterable of them as a tuple; None is none."""
+    if given is None:
+        return ()
+    if isinstance(given, kind) and (kind is nn.Module or not isinstance(given, (list, tuple, set))):
+        return (given,)
+    return tuple(given)
+
+
+def wrapped(optimizer: Any) -> list[torch.optim.Optimizer]:
+    """An optimizer and those inside of it, which wrappers keep as `optimizer`, outside first."""
+    found: list[torch.optim.Optimizer] = []
+    seen: list[Any] = []
+    while optimizer is not None and all(one is not optimizer for one in seen):
+        seen.append(optimizer)
+        if isinstance(optimizer, torch.optim.Optimizer):
+            found.append(optimizer)
+        optimizer = getattr(optimizer, "optimizer", None)
+    return found

@@ -1,0 +1,148 @@
+"""FLOPs of one real training step, counted as it runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+HEAVY = re.compile(
+    r"mm|matmul|conv|attention|attn|lstm|gru|rnn|linear|einsum|fft|bilinear|cdist|"
+    r"cholesky|linalg|svd|eig|solve|qr\b"
+)
+"""Names of operators whose FLOPs are worth knowing."""
+LIGHT_NAMESPACES = frozenset(("aten", "prim", "prims", "c10d", "_c10d_functional", "profiler"))
+"""Namespaces whose operators are light unless their names say otherwise."""
+COUNTED_STEP = 1
+"""The step that is counted, from 0: the first one warms libraries up."""
+
+
+class StepCount(FlopCounterMode):  # type: ignore[misc]  # torch is Any to the checker
+    """Counts operators by the type of their operands, without looking at modules.
+
+    Attributes:
+        by_dtype: FLOPs by the element type of the first tensor operand.
+        unknown: Heavy operators without a formula, and how often they ran.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(display=False)
+        self.mod_tracker = _NoModules()  # its hooks on every module are not wanted
+        self.by_dtype: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
+
+    def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+        before = self.get_total_flops()
+        result = super()._count_flops(func_packet, out, args, kwargs)
+        more = self.get_total_flops() - before
+        if more:
+            self.by_dtype[_dtype(args)] += more
+        elif func_packet not in self.flop_registry and is_heavy(str(func_packet)):
+            self.unknown[str(func_packet)] += 1
+        return result
+
+
+class _NoModules:
+    """Stands where `FlopCounterMode` keeps its module tracker."""
+
+    parents = frozenset(("Global",))
+
+    def __enter__(self) -> None:
+        """Track nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Track nothing."""
+
+
+def is_heavy(operator: str) -> bool:
+    """Whether an operator, as `namespace.name`, does work that a FLOP count should have."""
+    namespace, _, name = operator.rpartition(".")
+    return bool(HEAVY.search(name)) or namespace.split(".")[0] not in LIGHT_NAMESPACES
+
+
+def _dtype(args: Any) -> str:
+    kinds = (str(arg.dtype).removeprefix("torch.") for arg in args if isinstance(arg, torch.Tensor))
+    return next(kinds, "unknown")
+
+
+class StepFlops:
+    """Counts one step of a recording, between two step ends.
+
+    Args:
+        compiled: Whether compiled code has run, whose FLOPs nobody sees.
+        done: Takes FLOPs by element type and the heavy operators without formula.
+        give_up: Takes a sentence on why nothing was counted.
+    """
+
+    def __init__(
+        self,
+        *,
+        compiled: Callable[[], bool],
+        done: Callable[[Mapping[str, int], Mapping[str, int]], None],
+        give_up: Callable[[str], None],
+    ) -> None:
+        self._compiled = compiled
+        self._done = done
+        self._give_up = give_up
+        self._counting: StepCount | None = None
+        self.over = False
+
+    @property
+    def counting(self) -> bool:
+        """Whether a step is being counted."""
+        return self._counting is not None
+
+    def step_ended(self, steps: int) -> None:
+        """A step has ended.
+
+        Args:
+            steps: How many have.
+        """
+        if self._counting is not None:
+            self._finish()
+        elif not self.over and steps >= COUNTED_STEP:
+            if self._compiled():
+                self._stop("FLOPs were not counted: the model runs compiled code")
+            else:
+                self._counting = StepCount()
+                self._counting.__enter__()
+
+    def stop(self) -> None:
+        """Stop counting, if that is still going on."""
+        if self._counting is not None:
+            if current_mode() is self._counting.mode:
+                self._counting.__exit__(None, None, None)
+            self._counting = None
+            self._stop("FLOPs were not counted: the run ended before its second step did")
+        elif not self.over:
+            self._stop("FLOPs were not counted: the run was too short")
+
+    def _finish(self) -> None:
+        counting = self._counting
+        if counting is None or current_mode() is not counting.mode:
+            return  # a mode of the program's own is still on; it goes first
+        counting.__exit__(None, None, None)
+        self._counting = None
+        if self._compiled():
+            self._stop("FLOPs were not counted: the model runs compiled code")
+            return
+        self.over = True
+        self._done(dict(counting.by_dtype), dict(counting.unknown))
+
+    def _stop(self, why: str) -> None:
+        if not self.over:
+            self.over = True
+            self._give_up(why)
+
+
+def current_mode() -> TorchDispatchMode | None:
+    """The dispatch mode on top."""
+    from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+    mode: TorchDispatchMode | None = _get_current_dispatch_mode()
+    return mode

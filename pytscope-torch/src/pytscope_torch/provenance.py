@@ -1,0 +1,336 @@
+"""What PyTorch was set to in a run, as its event `torch`.
+
+Nothing here advances a random number generator, initialises a device or waits
+for one. What must be read at one moment is read when the first step is over, in
+the training thread and in about a millisecond; hashing is a thread's work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from pytscope.recording.harmless import harmless, tried
+from pytscope_torch.seams.modules import is_compiled
+from pytscope_torch.sizes import model_bytes
+
+HASH_BYTES = 8
+EACH = 16
+"""Elements of a parameter that go into the hash of the weights, evenly spaced in memory."""
+MOST_PARAMETERS = 1024
+"""Parameters of which elements are taken; of more, evenly spaced ones."""
+MOST_LOADERS = 8
+WRITTEN_AFTER = 2
+"""Steps after which it is written: a model that was not given is first seen in the second."""
+WAIT_S = 2.0
+KINDS = ("cpu", "cuda", "xpu", "mps")
+WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel", "DataParallel", "FSDPModule")
+
+
+class Provenance:
+    """Finds out what PyTorch was set to, and writes it once.
+
+    Args:
+        note: Takes the event: its kind and its values.
+
+    Attributes:
+        wanted: Whether it has not been written yet.
+    """
+
+    def __init__(self, note: Callable[[str, dict[str, Any]], None]) -> None:
+        self.wanted = True
+        self._note = note
+        self._modules: Callable[[], list[nn.Module]] = list
+        self._optimizer: Callable[[], Any] = lambda: None
+        self._loaders: list[dict[str, Any]] = []
+        self._autocast: dict[str, str] | None = None
+        self._states: dict[str, Any] = {}
+        self._weights: Weights | None = None
+        self._thread: threading.Thread | None = None
+
+    def of(self, modules: Callable[[], list[nn.Module]], optimizer: Callable[[], Any]) -> None:
+        """Look at the modules whose calls are stamped, and the optimizer that owns the steps."""
+        self._modules = modules
+        self._optimizer = optimizer
+
+    def device(self) -> torch.device | None:
+        """Where the model is, as far as is known."""
+        return next((p.device for _, p in self._parameters()), None)
+
+    def compiled(self) -> bool:
+        """Whether this process has compiled code, or a module is to be compiled when called."""
+        counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+        graphs = counters.get("stats", {}).get("unique_graphs")
+        return bool(graphs) or any(map(is_compiled, self._modules()))
+
+    def loader(self, loader: Any) -> None:
+        """A loader's iterator is being made."""
+        if len(self._loaders) < MOST_LOADERS:
+            settings = tried(lambda: loader_settings(loader), lambda _: {})
+            if settings and settings not in self._loaders:
+                self._loaders.append(settings)
+
+    def called(self) -> None:
+        """A module is called for the first time: autocast is on now, if it is used."""
+        self._autocast = probed(autocast)
+
+    def step_ended(self, steps: int) -> None:
+        """A step is over.
+
+        Args:
+            steps: How many are.
+        """
+        if steps == 1:
+            self._states = random_states()
+            self._weights = probed(lambda: Weights(self._parameters()))
+        if steps == WRITTEN_AFTER:
+            self._write()
+
+    def stop(self) -> None:
+        """Write it, if that has not been done, and wait until it is written."""
+        if self.wanted:
+            self._write()
+        if self._thread is not None and self._thread.ident is not None:
+            self._thread.join(WAIT_S)
+
+    def _parameters(self) -> list[tuple[str, torch.Tensor]]:
+        found = [pair for module in self._modules() for pair in module.named_parameters()]
+        groups = getattr(self._optimizer(), "param_groups", ())
+        return found or [("", p) for group in groups for p in group["params"]]
+
+    def _write(self) -> None:
+        self.wanted = False
+        values = {
+            **settings(),
+            "autocast": self._autocast,
+            "compile": probed(lambda: compilation(self._modules(), used=self.compiled())),
+            "parallelism": probed(lambda: parallelism(self._modules())),
+            "model": probed(self._model),
+            "loaders": list(self._loaders),
+        }
+        self._thread = threading.Thread(
+            target=self._finish, args=(values,), name="pytscope-torch", daemon=True
+        )
+        with suppress(RuntimeError):  # no thread to be had
+            self._thread.start()
+            return
+        self._finish(values)
+
+    def _model(self) -> dict[str, Any]:
+        sizes = model_bytes(self._modules(), self._optimizer())
+        trained = (p.numel() for _, p in self._parameters() if p.requires_grad)
+        kept = {name: sizes[name] for name in ("parameters", "parameter_bytes")}
+        return {**kept, "trained": sum(trained)}
+
+    def _finish(self, values: dict[str, Any]) -> None:
+        with harmless("noting what PyTorch was set to"):
+            weights = self._weights
+            random_hashes = {name: probed(partial(hashed, s)) for name, s in self._states.items()}
+            found = {
+                **values,
+                "random_states": {**random_hashes, "after_step": 1} if random_hashes else None,
+                "weights": None if weights is None else probed(weights.told),
+            }
+            self._note("torch", found)
+
+
+def probed(read: Callable[[], Any]) -> Any:
+    """What a probe finds; None when it fails, for each stands alone."""
+    return tried(read, lambda _: None)
+
+
+def hashed(*parts: Any) -> str:
+    """A 64-bit hash of bytes, or of what prints as itself, as hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=HASH_BYTES)
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else repr(part).encode())
+    return digest.hexdigest()
+
+
+def random_states() -> dict[str, Any]:
+    """The states of the random number generators in use, none advanced."""
+    found: dict[str, Any] = {"python": random.getstate()}
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        found["numpy"] = probed(lambda: _numpy_state(numpy_random))
+    found["torch"] = probed(lambda: raw(torch.get_rng_state()))
+    if torch.cuda.is_initialized():
+        found["cuda"] = probed(lambda: raw(torch.cuda.get_rng_state()))
+    return found
+
+
+def _numpy_state(numpy_random: Any) -> tuple[Any, ...]:
+    kind, keys, *rest = numpy_random.get_state()
+    return (kind, keys.tobytes(), *rest)
+
+
+def raw(tensor: torch.Tensor) -> bytes:
+    """The bytes of a plain tensor in host memory."""
+    return bytes(tensor.contiguous().view(torch.uint8).tolist())
+
+
+class Weights:
+    """Elements of parameters, taken now without waiting and hashed when asked for.
+
+    At most 16 elements of a parameter, evenly spaced in memory, of at most
+    1,024 parameters; of a sharded one, of the shard that is here.
+
+    Args:
+        parameters: The parameters and their names.
+    """
+
+    def __init__(self, parameters: list[tuple[str, torch.Tensor]]) -> None:
+        taken = parameters[:: -(-len(parameters) // MOST_PARAMETERS) or 1]
+        self._names: list[Any] = []
+        parts: dict[tuple[Any, Any], list[torch.Tensor]] = {}
+        for name, parameter in taken:
+            part = probed(partial(sampled, parameter, EACH))
+            if part is not None:
+                self._names.append((name, tuple(parameter.shape), str(parameter.dtype)))
+                parts.setdefault((part.device, part.dtype), []).append(part)
+        self._parts = [torch.cat(some) for some in parts.values()]
+        self._ready = torch.cuda.Event() if torch.cuda.is_initialized() else None
+        if self._ready is not None:
+            self._ready.record()
+
+    def told(self) -> dict[str, Any] | None:
+        """The hash and what it is of; None without a parameter that can be read."""
+        if not self._names:
+            return None
+        data = [raw(part) for part in self._read()]
+        sampling = {"elements_each": EACH, "parameters": len(self._names), "after_step": 1}
+        return {"hash": hashed(self._names, *data), **sampling}
+
+    def _read(self) -> list[torch.Tensor]:
+        if self._ready is None:
+            return [part.cpu() for part in self._parts]
+        self._ready.synchronize()  # this thread waits, not the training
+        with torch.cuda.stream(torch.cuda.Stream()):
+            return [part.cpu() for part in self._parts]
+
+
+def sampled(tensor: torch.Tensor, elements: int) -> torch.Tensor | None:
+    """Evenly spaced elements of a tensor, in the order of memory: a view.
+
+    Returns:
+        None for a tensor that has none here.
+    """
+    own = getattr(tensor, "_local_tensor", tensor).detach()
+    if own.layout is not torch.strided or own.device.type == "meta" or not own.numel():
+        return None
+    step = max(1, own.numel() // elements)
+    return own.as_strided((min(elements, own.numel()),), (step,))
+
+
+def settings() -> dict[str, Any]:
+    """Versions, devices and switches of PyTorch in this process."""
+    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
+    return {
+        "version": torch.__version__,
+        "git": torch.version.git_version,
+        "cuda": torch.version.cuda,
+        "hip": torch.version.hip,
+        "cudnn": probed(cudnn.version) if torch.cuda.is_initialized() else None,
+        "devices": probed(devices),
+        "threads": torch.get_num_threads(),
+        "determinism": {
+            "algorithms": probed(torch.are_deterministic_algorithms_enabled),
+            "warn_only": probed(torch.is_deterministic_algorithms_warn_only_enabled),
+            "cudnn": probed(lambda: cudnn.deterministic),
+            "cudnn_benchmark": probed(lambda: cudnn.benchmark),
+        },
+        "precision": {
+            "matmul": probed(torch.get_float32_matmul_precision),
+            "tf32_matmul": probed(lambda: cuda.matmul.allow_tf32),
+            "tf32_cudnn": probed(lambda: cudnn.allow_tf32),
+            "fp32_matmul": probed(lambda: cuda.matmul.fp32_precision),
+            "bf16_reduction": probed(lambda: cuda.matmul.allow_bf16_reduced_precision_reduction),
+        },
+        "initial_seed": torch.initial_seed(),
+    }
+
+
+def devices() -> list[dict[str, Any]]:
+    """Accelerators that this process uses, by name, capability and memory."""
+    if not torch.cuda.is_initialized():  # asking would initialise them
+        return []
+    current = torch.cuda.current_device()
+    found = []
+    for index in range(torch.cuda.device_count()):
+        told = torch.cuda.get_device_properties(index)
+        capability = f"{told.major}.{told.minor}"
+        row = {"name": told.name, "capability": capability, "memory_bytes": told.total_memory}
+        found.append({**row, "current": index == current})
+    return found
+
+
+def autocast() -> dict[str, str]:
+    """The element type of autocast by kind of device, where it is on."""
+    on = [kind for kind in KINDS if probed(partial(torch.is_autocast_enabled, kind))]
+    return {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in on}
+
+
+def compilation(modules: Iterable[nn.Module], *, used: bool) -> dict[str, Any]:
+    """Whether code was compiled, and how, as far as the modules tell."""
+    contexts = (getattr(module, "dynamo_ctx", None) for module in modules)
+    callbacks = (getattr(context, "callback", None) for context in contexts)
+    told = [backend(callback) for callback in callbacks if callback is not None]
+    return {"used": used or bool(told), "modules": told[:MOST_LOADERS]}
+
+
+def backend(callback: Any) -> dict[str, Any]:
+    """Name and options of a compiler, under what Dynamo has wrapped it in."""
+    while (inner := getattr(callback, "_torchdynamo_orig_backend", None)) is not None:
+        callback = inner
+    names = (getattr(callback, name, None) for name in ("compiler_name", "name", "__name__"))
+    options = getattr(callback, "config", None)
+    found = {"backend": next((name for name in names if isinstance(name, str)), None)}
+    return found | ({"options": dict(options)} if isinstance(options, dict) else {})
+
+
+def parallelism(modules: Iterable[nn.Module]) -> dict[str, Any] | None:
+    """How the work is divided among processes; None in a process on its own."""
+    parts = [part for module in modules for part in module.modules()]
+    kinds = {base.__name__ for part in parts for base in type(part).__mro__}
+    meshes = {mesh for part in parts for p in part.parameters(recurse=False) for mesh in _mesh(p)}
+    wrappers = [name for name in WRAPPERS if name in kinds]
+    if not (wrappers or meshes or _group()):
+        return None
+    group = torch.distributed if _group() else None
+    return {
+        "world": group.get_world_size() if group else None,
+        "backend": group.get_backend() if group else None,
+        "wrappers": wrappers,
+        "meshes": sorted(meshes),
+    }
+
+
+def _group() -> bool:
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
+
+
+def _mesh(parameter: torch.Tensor) -> Iterator[str]:
+    mesh = getattr(parameter, "device_mesh", None)
+    if mesh is not None:
+        names = mesh.mesh_dim_names or [""] * mesh.ndim
+        dims = (f"{name}={size}" for name, size in zip(names, mesh.shape, strict=True))
+        yield " ".join((*dims, str(getattr(parameter, "placements", ""))))
+
+
+def loader_settings(loader: Any) -> dict[str, Any]:
+    """What a DataLoader was made with."""
+    kinds = ("sampler", "batch_sampler", "dataset")
+    plain = ("batch_size", "num_workers", "pin_memory", "prefetch_factor", "persistent_workers")
+    return {
+        **{name: getattr(loader, name, None) for name in (*plain, "drop_last", "in_order")},
+        **{name: type(getattr(loader, name, None)).__name__ for name in kinds},
+    }

@@ -1,0 +1,226 @@
+"""Stamps that instrumentation places: a block's edges, before anyone can tell its name.
+
+The hot path of `AutoProfiler`. What a stretch of time was is often known only
+later: a forward pass was evaluation if no backward pass followed. So the gap
+before each block gets a placeholder, and `pytscope_torch.naming` turns the
+placeholders of a step into names in the writer's thread, once per shape of step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pytscope.recording.keys import CLOSE, END, EXHAUSTED, FETCH, SKIPPED, Key, Open
+
+GAP = Key("gap")
+"""Names, later, what its level has unnamed."""
+SLOT = Key("slot")
+"""Becomes, later, the begin or end of a micro-batch, or nothing."""
+BROKE = Key("broke")
+"""An exception left the forward or backward pass that has just been closed."""
+
+CREATE = Open("data")
+"""The loader's iterator is made; data is fetched next."""
+FORWARD = Open("forward")
+EVALUATE = Open("eval")
+"""A forward pass in eval mode, without gradients."""
+NO_GRAD = Open("no_grad")
+"""A forward pass in training mode, without gradients."""
+BACKWARD = Open("backward")
+OPTIMIZER = Open("optimizer")
+"""An optimizer steps."""
+TIDYING = Open("optimizer")
+"""Gradients are cleared, unscaled or clipped."""
+CHECKPOINT = Open("checkpoint")
+COMM = Open("comm")
+COMPILE = Open("compile")
+H2D = Open("h2d")
+GC = Open("gc")
+
+
+class Stamps:
+    """Writes blocks into a recording's event list, from its own thread only.
+
+    Args:
+        events: The recording's event list.
+        clock: Its clock, in nanoseconds.
+        here: Tells whether the calling thread is the one that called `start()`.
+        foreign: Takes the phase and begin of a block that ends now in another thread.
+        ended: Called after a step's end, with the list's length.
+        synchronize: Waits for the accelerator, or None.
+
+    Attributes:
+        here: Tells whether stamps count: the recording is live and this is its thread.
+        stepping: How many optimizer steps, one inside the other, are going on.
+        inside: Whether the thread is in a forward or backward pass, where
+            other passes are part of it.
+        fetched: Whether a fetch has been seen.
+        owed: Whether a step ended in a backward pass that goes on.
+        sample: Adds what is sampled at a step's end, as `Sampler` does; or None.
+        steps: Steps ended so far.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_ended",
+        "_events",
+        "_foreign",
+        "_reading",
+        "_sampling",
+        "fetched",
+        "here",
+        "inside",
+        "owed",
+        "sample",
+        "stepping",
+        "steps",
+    )
+
+    def __init__(
+        self,
+        events: list[Any],
+        clock: Callable[[], int],
+        here: Callable[[], bool],
+        *,
+        foreign: Callable[[str, int], None],
+        ended: Callable[[int], None],
+        synchronize: Callable[[], None] | None = None,
+    ) -> None:
+        self._events = events
+        self._clock = clock
+        self._foreign = foreign
+        self._ended = ended
+        self._reading = clock if synchronize is None else waiting(synchronize, clock)
+        self._sampling = False
+        self.here = here
+        self.sample: Callable[[list[Any], list[Any]], None] | None = None
+        self.inside = False
+        self.stepping = 0
+        self.fetched = False
+        self.owed = False
+        self.steps = 0
+
+    def stop(self) -> None:
+        """Take no stamps any more."""
+        self.here = nowhere
+
+    def open(self, key: Open) -> None:
+        """Open a block."""
+        reading = self._reading
+        now = reading()
+        events = self._events
+        events.append(GAP)
+        events.append(now)
+        events.append(SLOT)
+        events.append(now)
+        events.append(key)
+        events.append(now)
+
+    def close(self) -> None:
+        """Close the innermost block."""
+        reading = self._reading
+        now = reading()
+        events = self._events
+        events.append(CLOSE)
+        events.append(now)
+
+    def exhausted(self) -> None:
+        """Close a fetch that found nothing more."""
+        events = self._events
+        events.append(EXHAUSTED)
+        events.append(self._clock())
+
+    def pass_over(self) -> None:
+        """Close a backward pass; another micro-batch may follow."""
+        reading = self._reading
+        now = reading()
+        events = self._events
+        events.append(CLOSE)
+        events.append(now)
+        events.append(SLOT)
+        events.append(now)
+
+    def broke(self) -> None:
+        """Close a pass that an exception left."""
+        now = self._reading()
+        events = self._events
+        events.append(CLOSE)  # no tuple: making one may collect garbage, which is stamped
+        events.append(now)
+        events.append(BROKE)
+        events.append(now)
+
+    def end_step(self, *, closing: bool, skipped: bool = False) -> None:
+        """End the optimizer step, and the optimizer's block if it is open."""
+        reading = self._reading
+        now = reading()
+        events = self._events
+        if closing:
+            events.append(CLOSE)
+            events.append(now)
+        if skipped:
+            events.append(SKIPPED)
+            events.append(now)
+        if self.sample is None:
+            events.append(END)
+            events.append(now)
+        else:
+            self._end_sampled(now)
+        self.steps += 1
+        self._ended(len(events))
+
+    def _end_sampled(self, now: int) -> None:
+        """Append the end and its samples at once: the writer may cut after an end."""
+        entries: list[Any] = [END, now]
+        stamps: list[Any] = []
+        self._sampling = True
+        try:
+            if self.sample is not None:
+                self.sample(entries, stamps)
+        finally:
+            self._events.extend(entries + stamps)
+            self._sampling = False
+
+    def block(self, key: Open, since: int) -> None:
+        """A block that ends now and began at `since`, unless something was stamped meanwhile.
+
+        What interrupts the sampling of a step is part of that.
+        """
+        if self._sampling:
+            return
+        events = self._events
+        if len(events) % 2 == 0 and (len(events) < 2 or _before(events[-1], since)):  # noqa: PLR2004  # a pair
+            events.extend((key, since, CLOSE, self._clock()))
+
+    def span(self, key: Open, since: int) -> None:
+        """Note a block of another thread, beside the timeline."""
+        if self.here is not nowhere:
+            self._foreign(key.name, since)
+
+    def now(self) -> int:
+        """The clock, in nanoseconds."""
+        return self._clock()
+
+    def fetch(self, key: Open = FETCH) -> None:
+        """Open a fetch."""
+        self.fetched = True
+        self.open(key)
+
+
+def waiting(wait: Callable[[], None], clock: Callable[[], int]) -> Callable[[], int]:
+    """A clock that is read when what runs on the accelerator is over."""
+
+    def reading() -> int:
+        wait()
+        return clock()
+
+    return reading
+
+
+def nowhere() -> bool:
+    """Tells that stamps do not count."""
+    return False
+
+
+def _before(value: object, since: int) -> bool:
+    return not isinstance(value, int) or value <= since

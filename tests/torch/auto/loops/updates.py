@@ -1,0 +1,273 @@
+"""What a step is: accumulation, closures, scaled and skipped updates, several optimizers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from tests.torch.auto.loops.registry import loop, untimed
+from tests.torch.auto.made import OPTIMIZER, Case, Net, SleepySGD, loader, torch
+
+
+@loop
+def plain(case: Case) -> None:
+    with case.recording():
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@loop
+def model_to_be_found(case: Case) -> None:
+    with case.recording(model=None):
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@loop
+def optimizer_to_be_found(case: Case) -> None:
+    with case.recording(optimizer=None):
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@loop
+def all_to_be_found(case: Case) -> None:
+    with case.recording(model=None, optimizer=None):
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@loop
+def accumulation(case: Case) -> None:
+    with case.recording():
+        for i, (x, y) in enumerate(loader(case.truth, 3 * case.count)):
+            case.loss(case.net(x), y).backward()
+            if i % 3 == 2:
+                case.step()
+
+
+@loop
+def accumulation_of_a_changing_number(case: Case) -> None:
+    with case.recording():
+        for i, (x, y) in enumerate(loader(case.truth, case.count * 5 // 2)):
+            case.loss(case.net(x), y).backward()
+            if i % 5 in (1, 4):  # 2, then 3 batches a step
+                case.step()
+
+
+@loop
+def scheduler_made_after_the_start(case: Case) -> None:
+    with case.recording():
+        scheduler = torch.optim.lr_scheduler.StepLR(case.optimizer, 3)
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+            scheduler.step()
+
+
+@loop
+def scaled_steps_of_which_some_are_skipped(case: Case) -> None:
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**15)
+    with case.recording():
+        for i, (x, y) in enumerate(loader(case.truth, case.count)):
+            loss = case.loss(case.net(x), y)
+            scaler.scale(loss * (float("inf") if i % 4 == 3 else 1.0)).backward()
+            with case.truth.block("optimizer"):
+                scaler.unscale_(case.optimizer)
+                torch.nn.utils.clip_grad_norm_(case.net.parameters(), 1.0)
+                scaler.step(case.optimizer)
+            case.truth.next_step()
+            scaler.update()
+            case.optimizer.zero_grad()
+
+
+@untimed
+def fused_steps_of_which_some_are_skipped(case: Case) -> None:
+    case.optimizer = torch.optim.AdamW(case.net.parameters(), fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**15)
+    with case.recording():
+        for i, (x, y) in enumerate(loader(case.truth, case.count)):
+            loss = case.loss(case.net(x), y)
+            scaler.scale(loss * (float("inf") if i % 4 == 3 else 1.0)).backward()
+            scaler.step(case.optimizer)
+            case.truth.next_step()
+            scaler.update()
+            case.optimizer.zero_grad()
+
+
+@loop
+def closure(case: Case) -> None:
+    with case.recording():
+        for x, y in loader(case.truth, case.count):
+
+            def again(x: Any = x, y: Any = y) -> Any:
+                case.optimizer.zero_grad()
+                loss = case.loss(case.net(x), y)
+                loss.backward()
+                return loss
+
+            case.optimizer.step(again)
+            case.truth.next_step()
+
+
+@loop
+def line_search(case: Case) -> None:
+    case.optimizer = torch.optim.LBFGS(case.net.parameters(), lr=0.01, max_iter=2)
+    with case.recording():
+        for x, y in loader(case.truth, case.count):
+
+            def again(x: Any = x, y: Any = y) -> Any:
+                case.optimizer.zero_grad()
+                loss = case.loss(case.net(x), y)
+                loss.backward()
+                return loss
+
+            case.optimizer.step(again)
+            case.truth.next_step()
+
+
+@loop
+def two_players(case: Case) -> None:
+    """A generator, whose optimizer owns the steps, and a critic."""
+    critic = Net(case.truth, inputs=1)
+    case.modules.append(critic)
+    other = SleepySGD(critic.parameters(), case.truth)
+    with case.recording([case.net, critic]):
+        for x, _ in loader(case.truth, case.count):
+            critic(case.net(x).detach()).mean().backward()
+            other.step()
+            other.zero_grad()
+            (-critic(case.net(x)).mean()).backward()
+            case.step()
+
+
+@loop
+def two_optimizers_given(case: Case) -> None:
+    head = Net(case.truth, inputs=1)
+    case.modules.append(head)
+    second = SleepySGD(head.parameters(), case.truth)
+    with case.recording([case.net, head], [case.optimizer, second]):
+        for x, y in loader(case.truth, case.count):
+            case.loss(head(case.net(x)), y).backward()
+            second.step()
+            second.zero_grad()
+            case.step()
+
+
+@loop
+def other_optimizer_steps(case: Case) -> None:
+    """The optimizer that is passed is not the one the loop uses, after a while."""
+    unused = SleepySGD(case.net.parameters(), case.truth)
+    with case.recording(optimizer=unused):
+        for i, (x, y) in enumerate(loader(case.truth, case.count + 8)):
+            case.loss(case.net(x), y).backward()
+            case.optimizer.step()
+            if i >= 7:
+                case.truth.next_step()
+            case.optimizer.zero_grad()
+
+
+@untimed
+def steps_inside_the_backward_pass(case: Case) -> None:
+    own = {p: torch.optim.SGD([p], lr=0.01) for p in case.net.parameters()}
+
+    def step(parameter: Any) -> None:
+        own[parameter].step()
+        own[parameter].zero_grad()
+
+    for parameter in own:
+        parameter.register_post_accumulate_grad_hook(step)
+    with case.recording(optimizer=list(own.values())):
+        for x, y in loader(case.truth, case.count):
+            case.loss(case.net(x), y).backward()
+            case.truth.next_step()
+
+
+class Overriding(SleepySGD):
+    """An optimizer that goes its own ways around those of its base."""
+
+    def step(self, closure: Any = None) -> Any:
+        self.truth.sleep("optimizer", OPTIMIZER / 2)
+        return super().step(closure)
+
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        super().zero_grad(set_to_none=set_to_none)
+
+
+@loop
+def overridden_step_and_zero_grad(case: Case) -> None:
+    case.optimizer = Overriding(case.net.parameters(), case.truth)
+    plain(case)
+
+
+class Accelerated(torch.optim.Optimizer):
+    """A wrapper that is an optimizer by name alone, as accelerate's is."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+
+    param_groups = property(lambda self: self.optimizer.param_groups)
+
+    def state_dict(self) -> Any:
+        return self.optimizer.state_dict()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.optimizer.zero_grad(set_to_none)
+
+    def step(self, closure: Any = None) -> Any:
+        return self.optimizer.step(closure)
+
+
+@loop
+def wrapped_optimizer(case: Case) -> None:
+    case.optimizer = Accelerated(case.optimizer)
+    plain(case)
+
+
+class Lookahead(torch.optim.Optimizer):
+    """An optimizer in its own right that steps another one."""
+
+    def __init__(self, optimizer: Any) -> None:
+        super().__init__(optimizer.param_groups, {})
+        self.optimizer = optimizer
+        self.slow = [p.detach().clone() for g in self.param_groups for p in g["params"]]
+
+    def step(self, closure: Any = None) -> Any:
+        self.optimizer.step(closure)
+        with torch.no_grad():
+            for slow, p in zip(self.slow, self.param_groups[0]["params"], strict=True):
+                slow += 0.5 * (p - slow)
+                p.copy_(slow)
+
+
+@loop
+def optimizer_around_an_optimizer(case: Case) -> None:
+    case.optimizer = Lookahead(case.optimizer)
+    plain(case)
+
+
+@loop
+def learning_rate_finder(case: Case) -> None:
+    """Some steps with a rising rate, after which everything is put back, then training."""
+    with case.recording():
+        kept = copy.deepcopy((case.net.state_dict(), case.optimizer.state_dict()))
+        for group in case.optimizer.param_groups:
+            group["lr"] = 1e-6
+        for x, y in loader(case.truth, case.count // 4):
+            case.train(x, y)
+            for group in case.optimizer.param_groups:
+                group["lr"] *= 2
+        case.net.load_state_dict(kept[0])
+        case.optimizer.load_state_dict(kept[1])
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@untimed
+def no_optimizer_at_all(case: Case) -> None:
+    with case.recording(optimizer=None):
+        for x, y in loader(case.truth, case.count):
+            case.loss(case.net(x), y).backward()
+            with torch.no_grad():
+                for parameter in case.net.parameters():
+                    parameter -= 0.01 * parameter.grad
+                    parameter.grad = None

@@ -1,0 +1,226 @@
+"""`pytscope run` on real scripts: they run as under python, and their training is recorded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytscope
+from pytscope.model.errors import UsageError
+from pytscope.recording.rank import RankInfo, detect_rank
+
+pytest.importorskip("torch", reason="runs scripts that train")
+running = pytest.importorskip("pytscope_torch.running", reason="pytscope-torch is not installed")
+
+PYTHON = [sys.executable]
+RUN = [sys.executable, "-m", "pytscope", "run"]
+
+TRAIN = """
+def train(steps):
+    import torch
+    torch.manual_seed(0)
+    net = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(torch.randn(4 * steps, 8))
+    for (x,) in torch.utils.data.DataLoader(data, batch_size=4):
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return loss.item()
+"""
+EVERYTHING = (
+    """
+import atexit, multiprocessing, os, pickle, sys
+
+class Mine:
+    pass
+
+def child(queue):
+    queue.put(("child", __name__, "torch" in sys.modules))
+"""
+    + TRAIN
+    + """
+if __name__ == "__main__":
+    atexit.register(print, "at the end")
+    print(sys.argv, __name__, __file__, __spec__, __package__, sys.path[0], __doc__)
+    print(sys.modules["__main__"].__dict__ is globals(), type(pickle.loads(pickle.dumps(Mine()))))
+    print("torch" in sys.modules, "numpy" in sys.modules, sorted(k for k in globals()))
+    print(train(30))
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    print(queue.get())
+    process.join()
+    sys.stdout.flush()
+    if os.fork() == 0:
+        sys.exit(0)
+    print(os.wait()[1])
+    sys.exit(3)
+"""
+)
+
+
+def typed(
+    command: list[str], *words: str, cwd: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *words],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def without_ours(text: str) -> str:
+    return "".join(
+        line for line in text.splitlines(keepends=True) if not line.startswith("pytscope:")
+    )
+
+
+def test_a_script_sees_what_it_would_see_under_python(tmp_path: Path) -> None:
+    script = tmp_path / "sub" / "train.py"
+    script.parent.mkdir()
+    script.write_text(EVERYTHING)
+    plain = typed(PYTHON, "sub/train.py", "--lr", "1", cwd=tmp_path)
+    done = typed(RUN, "--", "sub/train.py", "--lr", "1", cwd=tmp_path)
+    assert plain.returncode == 3, plain.stderr
+    assert (done.returncode, done.stdout) == (3, plain.stdout)
+    assert "pytscope: recording train.py into runs/train-1\n" in done.stderr
+    assert done.stderr.count("● RUN train-1 — 30 steps") == 1
+    run = pytscope.open(tmp_path / "runs" / "train-1")
+    assert len(run.shown) == 30
+    assert {"data", "forward", "backward", "optimizer"} <= set(run.shown.phases)
+    assert run.environment["torch"]["model"]["parameters"] == 9
+    assert run.shown.attempts[0].finished
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["train-1"]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "raise ValueError('of the script')",
+        "sys.exit('a message')",
+        "def f(:",
+        "sys.excepthook = lambda *a: print('hook', a[1], len(str(a[2]))); 1 / 0",
+        "import os; os._exit(5)",
+    ],
+)
+def test_a_script_ends_as_under_python(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "end.py").write_text(f"import sys\n\ndef g():\n    pass\n\n{ending}\n")
+    plain = typed(PYTHON, "end.py", cwd=tmp_path)
+    done = typed(RUN, "end.py", cwd=tmp_path)
+    assert plain.returncode != 0
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert without_ours(done.stderr) == plain.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ctrl_c_ends_a_script_as_under_python(tmp_path: Path) -> None:
+    (tmp_path / "end.py").write_text("raise KeyboardInterrupt")
+    done = typed(RUN, "end.py", cwd=tmp_path)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.endswith("raise KeyboardInterrupt\nKeyboardInterrupt\n")
+    assert "cli" not in done.stderr
+    assert "end.py did not import torch: nothing was recorded" in done.stderr
+
+
+def test_modules_and_folders_run_too(tmp_path: Path) -> None:
+    package = tmp_path / "pack"
+    package.mkdir()
+    say = "import sys; print(sys.argv[1:], __name__, __spec__.name, sys.path[0], sys.argv[0])"
+    (package / "__main__.py").write_text(say)
+    (package / "tool.py").write_text(say)
+    for words in (["-m", "pack.tool", "-x"], ["-m", "pack"], ["pack", "--help"]):
+        plain, done = typed(PYTHON, *words, cwd=tmp_path), typed(RUN, *words, cwd=tmp_path)
+        assert plain.returncode == 0, plain.stderr
+        assert (done.returncode, done.stdout) == (0, plain.stdout)
+    lost = typed(RUN, "not_there.py", cwd=tmp_path)
+    assert lost.returncode == 2
+    assert lost.stderr.startswith("error: there is no script at not_there.py\n")
+
+
+def test_a_script_that_records_itself_is_left_to_it(tmp_path: Path) -> None:
+    own = "import torch\nfrom pytscope.auto import AutoProfiler\nwith AutoProfiler('mine'):\n"
+    (tmp_path / "own.py").write_text(f"{TRAIN}\n{own}    train(25)\n")
+    done = typed(RUN, "-o", "ours", "own.py", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "the script records itself; pytscope run steps aside" in done.stderr
+    assert "● RUN mine — 25 steps" in done.stderr
+    assert "ours" not in [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_script_that_does_not_train_says_so(tmp_path: Path) -> None:
+    (tmp_path / "idle.py").write_text("import torch\nprint(torch.ones(2).sum().item())\n")
+    done = typed(RUN, "-o", "run", "idle.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "2.0\n")
+    assert "pytscope: no training step was seen" in done.stderr
+    assert "error: no usable step" in done.stderr
+
+
+TWO_RANKS = (
+    TRAIN.replace("torch.nn.Linear(8, 1)", "ddp(torch.nn.Linear(8, 1))")
+    + """
+def ddp(module):
+    import torch
+    torch.distributed.init_process_group("gloo")
+    return torch.nn.parallel.DistributedDataParallel(module)
+
+train(30)
+import torch
+print("rank", torch.distributed.get_rank())
+torch.distributed.destroy_process_group()
+"""
+)
+
+
+def test_every_rank_of_torchrun_is_recorded_and_one_reports(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TWO_RANKS)
+    torchrun = [*PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    words = ["-m", "pytscope", "run", "-o", "runs/x", "--", "train.py"]
+    done = typed(torchrun, *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0", "rank 1"]
+    assert done.stderr.count("● RUN x — 30 steps") == 1
+    assert "2 ranks" in done.stderr
+    run = pytscope.open(tmp_path / "runs" / "x")
+    assert [len(timeline) for timeline in run.timelines] == [30, 30]
+    told = run.environment["torch"]["parallelism"]
+    assert told == {
+        "world": 2,
+        "backend": "gloo",
+        "wrappers": ["DistributedDataParallel"],
+        "meshes": [],
+    }
+
+
+def test_a_run_without_a_folder_gets_the_next_number(tmp_path: Path) -> None:
+    (tmp_path / "train-7").mkdir()
+    (tmp_path / "train-x").mkdir()
+    (tmp_path / "other-9").mkdir()
+    assert running.numbered(tmp_path, "train").name == "train-8"
+    assert running.numbered(tmp_path, "train").name == "train-9"
+    assert running.numbered(tmp_path, "new").name == "new-1"
+
+
+def ranks(**variables: Any) -> tuple[RankInfo, dict[str, str]]:
+    environ = {"RANK": "1", "WORLD_SIZE": "4", **variables}
+    return detect_rank(environ), environ
+
+
+def test_ranks_of_a_launch_agree_on_a_folder() -> None:
+    assert running.launch_name(*ranks(TORCHELASTIC_RUN_ID="job/7")) == "job-7"
+    one_host = ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="4")
+    assert running.launch_name(*one_host) == f"p{os.getppid()}"
+    with pytest.raises(UsageError, match="several hosts"):
+        running.launch_name(*ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="2"))
