@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import get_ident
+from pytscope.recording.live import owned
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
@@ -24,6 +24,7 @@ from pytscope_torch.seams.optimizers import Owner, Steps, tidying
 from pytscope_torch.stamps import Stamps
 
 STEPS = 50
+WARM_UP = 150
 LOADER = "fetch from a `DataLoader`"
 Install = Callable[[Stamps, tiny.Training], Undo]
 
@@ -81,10 +82,10 @@ def _made(training: tiny.Training, name: str, install: Install) -> Timed:
     events: list[Any] = []
 
     def run() -> tuple[float, ...]:
-        stamps = Stamps(events, perf_counter_ns, get_ident(), foreign=_nothing, ended=_nothing)
+        stamps = Stamps(events, perf_counter_ns, owned()._is_owned, foreign=_nothing, ended=_nothing)
         undo = install(stamps, training)
         try:
-            loop(batches(STEPS // 5))
+            loop(batches(WARM_UP))
             return (tiny.own_ns(loop, batches(STEPS)),)
         finally:
             undo()

@@ -44,4 +44,4 @@ def test_a_healthy_run_gets_no_finding_above_low(document: Any) -> None:
 
 
 def test_the_flops_of_a_step_are_known(document: Any) -> None:
-    assert document["budget"]["flops_per_step"] > 1e9
+    assert document["budget"]["flops_per_step"] > 5e8

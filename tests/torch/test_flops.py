@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -159,6 +160,23 @@ def test_a_run_of_one_step_says_that_it_was_too_short(tmp_path: Path) -> None:
     steps(tmp_path, Net(), count=1)
     assert "the run ended before its second step did" in warnings(tmp_path)
     assert events(tmp_path, "flops") == []
+
+
+def test_a_forked_child_counts_no_more(tmp_path: Path) -> None:
+    net = torch.nn.Linear(WIDTH, WIDTH)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    profiler = AutoProfiler(tmp_path, net, optimizer, measure_flops=True).start()
+    mode = torch.utils._python_dispatch._get_current_dispatch_mode
+    for _ in range(3):
+        if mode() is not None:  # in the counted step, where a loader may start workers
+            child = os.fork()
+            if child == 0:
+                os._exit(mode() is not None)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        net(torch.ones(ROWS, WIDTH)).sum().backward()
+        optimizer.step()
+    profiler.finish()
+    assert pytscope.open(tmp_path).flops_per_step == 2 * ONE_PASS
 
 
 def test_a_step_that_runs_nothing_known_has_no_flops(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,9 @@ def test_what_torch_is_set_to_is_told(tmp_path: Path) -> None:
     expected = {"batch_size": 2, "num_workers": 0, "drop_last": True, "sampler": "RandomSampler"}
     assert expected.items() <= loader.items()
     assert {"python", "numpy", "torch"} <= set(found["random_states"])
+    report = pytscope.analyze(tmp_path, warmup=0)
+    document = json.loads(report.to_json(reproducible=True))
+    assert document["run"]["environment"]["torch"]["weights"] == found["weights"]
 
 
 def test_equal_runs_have_equal_fingerprints(tmp_path: Path) -> None:

@@ -220,6 +220,8 @@ def ranks(**variables: Any) -> tuple[RankInfo, dict[str, str]]:
 
 def test_ranks_of_a_launch_agree_on_a_folder() -> None:
     assert running.launch_name(*ranks(TORCHELASTIC_RUN_ID="job/7")) == "job-7"
+    uuid = "4b25d218-79a0-42c6-a834-4f78317f00d6"
+    assert running.launch_name(*ranks(TORCHELASTIC_RUN_ID=uuid)) == "4b25d218"
     one_host = ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="4")
     assert running.launch_name(*one_host) == f"p{os.getppid()}"
     with pytest.raises(UsageError, match="several hosts"):

@@ -15,6 +15,7 @@ from pytscope.recording.collectors import Collector
 from pytscope.recording.harmless import harmless
 from pytscope.recording.live import ELSEWHERE
 from pytscope.recording.profiler import FLUSH_STEPS, Profiler
+from pytscope.recording.recorder import PhaseBlock
 from pytscope_torch import seams
 from pytscope_torch.counting import Counting
 from pytscope_torch.fingerprint import Fingerprints
@@ -23,7 +24,7 @@ from pytscope_torch.provenance import Provenance
 from pytscope_torch.seams.backward import backward_passes
 from pytscope_torch.seams.blocks import checkpoints, collectives, transfers
 from pytscope_torch.seams.frames import keep_out
-from pytscope_torch.seams.interruptions import Compilations, collections
+from pytscope_torch.seams.interruptions import COMPILER, Compilations, collections
 from pytscope_torch.seams.loaders import fetches
 from pytscope_torch.seams.modules import Modules
 from pytscope_torch.seams.optimizers import Owner, Steps, optimizer_steps
@@ -93,6 +94,8 @@ class AutoProfiler(Profiler):
     """
 
     __slots__ = (
+        "_beginning",
+        "_by_hand",
         "_capture_comm",
         "_compilations",
         "_counting",
@@ -107,6 +110,7 @@ class AutoProfiler(Profiler):
         "_undo",
     )
 
+    _beginning: bool
     _compilations: Compilations
     _counting: Counting | None
     _settings: Provenance
@@ -158,6 +162,7 @@ class AutoProfiler(Profiler):
         self._capture_comm = capture_comm
         self._measure_flops = measure_flops
         self._fingerprints = Fingerprints() if fingerprint_batches else None
+        self._counting = None
         self._undo = None
 
     # --- start and end --------------------------------------------------------
@@ -172,6 +177,7 @@ class AutoProfiler(Profiler):
             ended=self._ended,
             synchronize=self._synchronize if self._sync else None,
         )
+        self._by_hand = False
         self._stamps.sample = self._sample if self._samplers or self._fingerprints else None
         undo: list[seams.Undo] = []
         self._undo = seams.together(undo)
@@ -185,7 +191,7 @@ class AutoProfiler(Profiler):
         modules.called = self._settings.called
         if self._fingerprints is not None:
             self._fingerprints.stamps = self._stamps
-        self._counting = None
+        self._beginning, self._counting = True, None
         if self._measure_flops:
             self._counting = Counting(
                 self._events,
@@ -240,6 +246,8 @@ class AutoProfiler(Profiler):
         if undo is not None:
             self._stamps.stop()
             undo()
+        if self._counting is not None:
+            self._counting.leave()
 
     def _stop_stamps(self) -> None:
         if self._undo is not None:
@@ -254,7 +262,7 @@ class AutoProfiler(Profiler):
         super()._stop_stamps()
 
     def _say_unseen(self) -> None:
-        if not self._stamps.steps:
+        if not self._stamps.steps and not self._by_hand:
             if self._events_of_optimizers.elsewhere:
                 self._say(ELSEWHERE)
             elif self._writer.used:
@@ -297,20 +305,40 @@ class AutoProfiler(Profiler):
 
     # --- while recording ------------------------------------------------------
 
+    def end_step(self, update: bool = True) -> None:
+        """As the base class, for loops without an optimizer: where one steps, it ends the steps."""
+        if self.recording and not self._stamps.steps:
+            self._by_hand = True
+            super().end_step(update)
+
+    def _open_block(self, block: PhaseBlock) -> None:
+        if block is self._fetch:
+            self._stamps.fetched = True
+        super()._open_block(block)
+
     def _ended(self, length: int) -> None:
         if length > self._writer.room:
             self._writer.full()
-        if self._stamps.steps <= 2:  # noqa: PLR2004  # the model is found, or never
+        self._modules.keep()
+        if self._compilations.wanted and COMPILER in sys.modules:
+            self._compilations.look()
+        if self._beginning:
+            self._look_around()
+
+    def _look_around(self) -> None:
+        """What the first steps are needed for."""
+        steps = self._stamps.steps
+        if steps <= 2:  # noqa: PLR2004  # the model is found, or never
             with harmless("looking for the model"):
                 self._modules.look(self._events_of_optimizers.owner)
-        self._modules.keep()
-        self._compilations.look()
         if self._settings.wanted:
             with harmless("noting what PyTorch was set to"):
-                self._settings.step_ended(self._stamps.steps)
-        if self._counting is not None and not self._counting.over:
+                self._settings.step_ended(steps)
+        counting = self._counting is not None and not self._counting.over
+        if self._counting is not None and counting:
             with harmless("counting FLOPs"):
-                self._counting.step_ended(self._stamps.steps)
+                self._counting.step_ended(steps)
+        self._beginning = counting or self._settings.wanted or steps < 2  # noqa: PLR2004  # as above
 
     def _sample(self, values: list[Any], stamps: list[Any]) -> None:
         """Sample what belongs to the step that ends now."""

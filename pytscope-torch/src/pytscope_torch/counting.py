@@ -66,8 +66,12 @@ class Counting:
             self._events.append(self._clock())
 
     def stop(self) -> None:
-        """Count no more."""
+        """The recording ends: say so if nothing was counted."""
         self._flops.stop()
+
+    def leave(self) -> None:
+        """Count no more: something else goes on in this process."""
+        self._flops.leave()
 
     def _done(self, by_dtype: Mapping[str, int], unknown: Mapping[str, int]) -> None:
         total = sum(by_dtype.values())

@@ -113,14 +113,20 @@ class StepFlops:
                 self._counting.__enter__()
 
     def stop(self) -> None:
-        """Stop counting, if that is still going on."""
-        if self._counting is not None:
-            if current_mode() is self._counting.mode:
-                self._counting.__exit__(None, None, None)
-            self._counting = None
-            self._stop("FLOPs were not counted: the run ended before its second step did")
-        elif not self.over:
-            self._stop("FLOPs were not counted: the run was too short")
+        """Stop counting, if that is still going on, and say that nothing was counted."""
+        if self.over:
+            return
+        begun = self.counting
+        self.leave()
+        before = "its second step did" if begun else "a step could be counted"
+        self._give_up(f"FLOPs were not counted: the run ended before {before}")
+
+    def leave(self) -> None:
+        """Stop counting without a word."""
+        counting, self._counting = self._counting, None
+        self.over = True
+        if counting is not None and current_mode() is counting.mode:
+            counting.__exit__(None, None, None)
 
     def _finish(self) -> None:
         counting = self._counting

@@ -47,7 +47,8 @@ from pytscope_torch.stamps import (
 NOTHING = START
 """A key that cuts the wall and names nothing."""
 EVAL = Open("eval")
-MAX_SHAPES = 4096
+MAX_KEYS = 1_000_000
+"""Keys of the shapes of steps that are remembered, all together."""
 PLACEHOLDERS = (GAP, SLOT, BROKE)
 FETCHES = (FETCH, CREATE)
 PASSES = (FORWARD, EVALUATE, NO_GRAD)
@@ -87,6 +88,7 @@ class Naming:
 
     def __init__(self) -> None:
         self._shapes: dict[tuple[object, ...], list[object]] = {}
+        self._size = 0
 
     def __call__(self, keys: list[object]) -> list[object]:
         """The same keys with every placeholder named.
@@ -108,8 +110,10 @@ class Naming:
     def _step(self, keys: tuple[object, ...]) -> list[object]:
         named = self._shapes.get(keys)
         if named is None:
-            if len(self._shapes) >= MAX_SHAPES:
+            self._size += len(keys)
+            if self._size > MAX_KEYS:
                 self._shapes.clear()
+                self._size = len(keys)
             named = self._shapes[keys] = name_step(keys)
         return named
 
@@ -125,6 +129,8 @@ def name_step(keys: Sequence[object]) -> list[object]:
             opened = out[item.place]
             if isinstance(opened, Open) and item.inner:
                 waiting.append((opened.name, item.inner))
+    if BEGIN in keys and out.count(BEGIN) > keys.count(BEGIN):  # begun by hand as well
+        out = [NOTHING if key is BEGIN else made for key, made in zip(keys, out, strict=True)]
     return out
 
 
@@ -244,9 +250,11 @@ class Level:
         """Name everything on the level."""
         judge(rounds := rounds_of(self._items), over=self._over)
         for this in rounds:
-            if this.evaluated:
-                for item in this.items:
+            for item in this.items:
+                if this.evaluated:
                     item.evaluation |= item.key in FETCHES or item.key is FORWARD
+                elif self._name == "eval" and not this.trained:
+                    item.evaluation |= item.key in FETCHES  # a fetch inside of a fetch
         for item in self._items:
             if item.evaluation:
                 self._out[item.place] = EVAL

@@ -38,6 +38,8 @@ OTHERS_S = 10.0
 """Longest wait for other ranks to have written their ends."""
 REPORT_S = 600.0
 """Longest time that a report may take."""
+UUID = re.compile(r"^([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+"""What `torchrun --standalone` calls a job; a part of it tells it from others."""
 STEPPED_ASIDE = "the script records itself"
 NO_STEP = (
     "no training step was seen: no torch optimizer stepped in the script's main thread; processes "
@@ -105,7 +107,8 @@ def numbered(parent: Path, stem: str) -> Path:
 def launch_name(rank: RankInfo, environ: Mapping[str, str]) -> str:
     """What the ranks of one launch have in common, and other launches have not."""
     if rank.job is not None and rank.job != "none":
-        return re.sub(r"[^\w-]+", "-", rank.job)[:40]
+        short = UUID.sub(r"\1", rank.job)
+        return re.sub(r"[^\w-]+", "-", short)[:40]
     if environ.get("LOCAL_WORLD_SIZE") == str(rank.world):
         return f"p{os.getppid()}"
     msg = "ranks on several hosts need one folder that they all know"

@@ -55,6 +55,7 @@ class Stamps:
         stepping: How many optimizer steps, one inside the other, are going on.
         inside: Whether the thread is in a forward or backward pass, where
             other passes are part of it.
+        compiling: Whether a compiler is at work, which differentiates what it compiles.
         fetched: Whether a fetch has been seen.
         owed: Whether a step ended in a backward pass that goes on.
         sample: Adds what is sampled at a step's end, as `Sampler` does; or None.
@@ -68,6 +69,7 @@ class Stamps:
         "_foreign",
         "_reading",
         "_sampling",
+        "compiling",
         "fetched",
         "here",
         "inside",
@@ -97,6 +99,7 @@ class Stamps:
         self.sample: Callable[[list[Any], list[Any]], None] | None = None
         self.inside = False
         self.stepping = 0
+        self.compiling = False
         self.fetched = False
         self.owed = False
         self.steps = 0

@@ -193,7 +193,11 @@ class TestSeverityAndGates:
         assert cli("analyze", run).code == 0
         result = cli("analyze", run, "--strict", "--fail-on=high")
         assert result.code == 4, "what is not whole is not judged"
-        assert "strict: the records of 500 steps are lost" in result.err
+        lost = re.search(r"strict: the records of (\d+) steps are lost", result.err)
+        left = re.search(r"([\d,]+) steps · ", result.out)
+        assert lost, result.err
+        assert left, result.out
+        assert int(lost[1]) + int(left[1].replace(",", "")) == 1500
         assert "● FINDINGS" in result.out
 
 

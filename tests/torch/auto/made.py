@@ -1,4 +1,4 @@
-"""Loops whose phases sleep, and what they really took: the script's own stamps around each sleep."""
+"""Loops whose phases sleep, and what they really took by the script's own stamps."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Truth:
         except error:
             step, counts = self.steps[-1], self.counts[-1]
             lost = {name: ns - before.get(name, 0) for name, ns in step.items()}
-            for name in lost:
-                step[name] -= lost[name]
+            for name, ns in lost.items():
+                step[name] -= ns
             step["failed"] = before.get("failed", 0) + sum(lost.values())
             counts["failed"] = counts.get("failed", 0) + len(lost)
             raise

@@ -21,11 +21,11 @@ NOT_FETCHED = "data was not measured"
 SAID = {
     "list_in_memory": NOT_FETCHED,
     "generator": NOT_FETCHED,
-    "generator_that_is_told_of": NOT_FETCHED,
     "prefetching_thread": NOT_FETCHED,
     "rollouts_in_eval_mode": NOT_FETCHED,
     "exception_in_the_optimizer_without_a_loader": NOT_FETCHED,
     "other_optimizer_steps": "never stepped; steps are those of the SleepySGD",
+    "forward_called_directly": "no forward pass was seen",
     "no_optimizer_at_all": "no step was counted",
 }
 """Loops of which not all can be measured, and what is said of them."""

@@ -15,7 +15,7 @@ from tests.torch.auto.made import MS, torch
 if not torch.distributed.is_available():
     pytest.skip("torch was built without distributed", allow_module_level=True)
 
-from tests.torch.auto import parallel_cases  # noqa: E402  # needs what is skipped above
+from tests.torch.auto import parallel_cases  # needs what is skipped above
 
 NAMES = [case.__name__ for case in parallel_cases.CASES]
 

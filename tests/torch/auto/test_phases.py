@@ -44,7 +44,13 @@ def records(folder: Path, name: str) -> list[Any]:
     [
         ("accumulation", [3]),
         ("accumulation_of_a_changing_number", [2, 3]),
+        ("accumulation_with_a_rest", [2, 1]),
+        ("accumulation_over_parts_of_a_batch", [2]),
         ("exception_in_forward", [1]),
+        ("closure_over_a_loader", [1]),
+        ("sharpness_aware", [2]),
+        ("steps_told_by_hand_as_well", [1]),
+        ("two_loaders", [1]),
         ("closure", [1]),
         ("line_search", [1]),
         ("two_players", [1]),

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytscope.recording.keys import CLOSE, Open
-from pytscope_torch import seams
-from pytscope_torch.auto import wrapped
-from pytscope_torch.seams.blocks import transfers
-from pytscope_torch.seams.modules import SLOT_NAME
-from tests.torch.auto.loops.surroundings import Average
-from tests.torch.auto.loops.updates import Accelerated, Lookahead
-from tests.torch.auto.made import MS, Case, SleepySGD, loader, torch
+from tests.torch.auto.made import MS, Case, SleepySGD, loader, torch  # skips without pytscope-torch
+
+from pytscope.recording.keys import CLOSE, Open  # isort: skip
+from pytscope_torch import seams  # isort: skip
+from pytscope_torch.auto import wrapped  # isort: skip
+from pytscope_torch.seams.blocks import transfers  # isort: skip
+from pytscope_torch.seams.modules import SLOT_NAME  # isort: skip
+from tests.torch.auto.loops.optimizers import Accelerated, Lookahead  # isort: skip
+from tests.torch.auto.loops.surroundings import Average  # isort: skip
 
 
 def test_copies_of_host_tensors_to_a_device_are_h2d(
@@ -213,3 +214,33 @@ def test_keys_of_a_transfer_close_what_they_open(tmp_path: Path) -> None:
         assert case.profiler._events[-2] is CLOSE
         stamps.block(Open("h2d"), since)  # something was stamped meanwhile
         assert case.profiler._events[-4::2][0] is not CLOSE or len(case.profiler._events) == 4
+
+
+def test_wrapped_functions_are_found_by_name_in_another_process(tmp_path: Path) -> None:
+    """As the target of a process that is spawned, say, to save in the background."""
+    case = Case(tmp_path, pace=0)
+    with case.recording():
+        for function in (torch.save, torch.distributed.all_reduce, torch.autograd.backward):
+            assert pickle.loads(pickle.dumps(function)) is function
+        named = pickle.dumps(torch.save)
+    assert pickle.loads(named) is torch.save
+
+
+def test_a_long_evaluation_stays_one_when_it_is_written_in_parts(tmp_path: Path) -> None:
+    case = Case(tmp_path, pace=0)
+    x, y = torch.ones(1, 4), torch.ones(1, 1)
+    with case.recording():
+        for _ in range(3):
+            case.train(x, y)
+        for part in (5000, 500):
+            case.net.eval()
+            kept = torch.utils.data.TensorDataset(torch.ones(part, 4))
+            for (a,) in torch.utils.data.DataLoader(kept):  # with gradients, as many forget
+                case.net(a)
+            case.net.train()
+            stamped = len(case.profiler._events)
+            case.profiler._writer.flush()
+            assert (len(case.profiler._events) < stamped) == (part > 1000)
+        case.train(x, y)
+    last = list(case.timeline().records())[-1]
+    assert last.phases_ns["eval"] > 0.95 * last.wall_ns

@@ -6,6 +6,9 @@ from pytscope.model.records import Flag
 from pytscope.model.report import RunSummary
 from pytscope.runs.run import Run, measured_wall_ns
 
+_MADE_WITH = ("python", "torch")
+"""What of the environment a report tells: no paths, no times, nobody's machine."""
+
 
 def summarise(run: Run) -> RunSummary:
     """Facts about a run with at least one rank.
@@ -30,4 +33,5 @@ def summarise(run: Run) -> RunSummary:
         created_epoch_ns=min(starts, default=None),
         live=run.live,
         recorded_ns=None if run.has_wall else measured_wall_ns(shown),
+        environment={name: run.environment[name] for name in _MADE_WITH if name in run.environment},
     )

@@ -122,6 +122,7 @@ class RunSummary:
         live: Whether a recorder still holds one of its files.
         recorded_ns: Sum of the shown rank's recorded durations where no wall
             was measured, else None.
+        environment: What it was made with, as far as that was recorded: `python`, `torch`.
     """
 
     name: str
@@ -138,6 +139,7 @@ class RunSummary:
     created_epoch_ns: int | None = None
     live: bool = False
     recorded_ns: int | None = None
+    environment: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen

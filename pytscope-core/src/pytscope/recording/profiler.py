@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,13 +21,13 @@ from pytscope.recording.drain import Drain
 from pytscope.recording.files import Opened, open_run_file
 from pytscope.recording.harmless import harmless, warn_once
 from pytscope.recording.header import group_adapter, run_record, torch_adapter
-from pytscope.recording.live import NOBODY, LiveMethods, SynchronizedMethods, owned
+from pytscope.recording.live import NOBODY, LiveMethods, owned
 from pytscope.recording.plain import described
 from pytscope.recording.rank import RankInfo, detect_rank
 from pytscope.recording.recorder import Recorder
+from pytscope.recording.switching import live_class, no_wait, stamp_ns
 from pytscope.recording.writer import Writer
 
-CALIBRATION_STAMPS = 200
 FLUSH_STEPS = 500
 
 
@@ -199,7 +200,7 @@ class Profiler(Recorder):
         first = count("step", step, said.append, most=MAX_STEP) or 0
         flush_steps = count("flush_every", self._flush_every, said.append)
         self._clock = self._user_clock
-        self._thread, self._mine = _thread_id(), owned()
+        self._thread, self._mine = get_ident(), owned()
         self._own = NOBODY if self._inline else self._mine
         self._events, self._others = [], {}
         self._said, self._elsewhere = set(), False
@@ -217,10 +218,12 @@ class Profiler(Recorder):
         synchronize = self._adapted()
         if synchronize is not None:
             self._writer.note("instrumentation", {"sync": True})
-        live = _live_class(type(self), synchronized=synchronize is not None)
-        self._synchronize = synchronize or _nothing
+        waits = synchronize is not None
+        live = live_class(type(self), Profiler, synchronized=waits)
+        self._synchronize = synchronize or no_wait
         self._samplers = tuple(self._start_collectors(rank))
-        self._stamp_ns = _calibrate(self, synchronized=synchronize is not None)
+        base = live_class(Profiler, Profiler, synchronized=waits)
+        self._stamp_ns = stamp_ns(base, self._mine)
         self._provenance = provenance.Background(self._writer.note)
         self.__class__ = live
         lifecycle.enter(self)
@@ -370,44 +373,3 @@ def _copied(idle: type[Profiler], settings: dict[str, Any]) -> Profiler:
     for name, value in settings.items():
         setattr(made, name, value)
     return made
-
-
-_LIVE_CLASSES: dict[tuple[type[Profiler], bool], type[Profiler]] = {}
-
-
-def _live_class(idle: type[Profiler], *, synchronized: bool) -> type[Profiler]:
-    """The class a recorder of class `idle` has while it records.
-
-    The recording methods come behind those of a subclass of `Profiler`, whose
-    `super()` then reaches them.
-    """
-    made = _LIVE_CLASSES.get((idle, synchronized))
-    if made is None:
-        methods = SynchronizedMethods if synchronized else LiveMethods
-        bases: tuple[type, ...] = (methods, idle)
-        if idle is not Profiler:
-            bases = (idle, _live_class(Profiler, synchronized=synchronized))
-        made = type(f"Live{idle.__name__}", bases, {"__slots__": (), "_idle": idle})
-        _LIVE_CLASSES[idle, synchronized] = made
-    return made
-
-
-def _nothing() -> None:
-    """Nothing to wait for."""
-
-
-def _thread_id() -> int:
-    from _thread import get_ident
-
-    return get_ident()
-
-
-def _calibrate(profiler: Profiler, *, synchronized: bool) -> float:
-    """Nanoseconds of one stamp, measured on a recorder that writes nothing."""
-    scratch = object.__new__(_live_class(Profiler, synchronized=synchronized))
-    scratch._own, scratch._events = profiler._mine, []  # noqa: SLF001  # one class
-    scratch._clock, scratch._synchronize = perf_counter_ns, _nothing  # one class
-    began = perf_counter_ns()
-    for _ in range(CALIBRATION_STAMPS):
-        scratch.mark("calibration")
-    return (perf_counter_ns() - began) / CALIBRATION_STAMPS

@@ -8,6 +8,7 @@ it stays, and ours under it passes calls through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +27,8 @@ def put(owner: Any, name: str, value: Any) -> Undo:
     there before the first.
     """
     before = vars(owner).get(name, _MISSING)
+    if hasattr(value, "__wrapped__"):  # pickled by name, it is to be found where it is put
+        value.__module__ = owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
     setattr(owner, name, value)
 
     def undo() -> None:

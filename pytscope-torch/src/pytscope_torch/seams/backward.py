@@ -31,11 +31,11 @@ def backward_passes(stamps: Stamps, after: Callable[[], None]) -> Undo:
 def _timed(
     stamps: Stamps, engine: Callable[..., Any], after: Callable[[], None]
 ) -> Callable[..., Any]:
-    compiling = torch.compiler.is_compiling
+    compiling = torch.compiler.is_dynamo_compiling
 
     @functools.wraps(engine)
     def stamped(*args: Any, **kwargs: Any) -> Any:
-        if compiling() or stamps.inside or not stamps.here():
+        if compiling() or stamps.inside or stamps.compiling or not stamps.here():
             return engine(*args, **kwargs)
         stamps.inside = True
         try:

@@ -65,7 +65,7 @@ def transfers(stamps: Stamps) -> Undo:
 
 def block(stamps: Stamps, key: Open, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function as a block of a phase; what it calls of the kind is part of it."""
-    compiling = torch.compiler.is_compiling
+    compiling = torch.compiler.is_dynamo_compiling
 
     @functools.wraps(function)
     def stamped(*args: Any, **kwargs: Any) -> Any:
@@ -84,7 +84,7 @@ def block(stamps: Stamps, key: Open, function: Callable[..., Any]) -> Callable[.
 
 
 def _transfer(stamps: Stamps, function: Callable[..., Any]) -> Callable[..., Any]:
-    compiling = torch.compiler.is_compiling
+    compiling = torch.compiler.is_dynamo_compiling
 
     @functools.wraps(function)
     def stamped(tensor: Any, *args: Any, **kwargs: Any) -> Any:

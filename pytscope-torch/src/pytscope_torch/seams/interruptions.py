@@ -10,6 +10,8 @@ from typing import Any
 from pytscope_torch.seams import Undo
 from pytscope_torch.stamps import COMPILE, GC, Stamps
 
+COMPILER = "torch._dynamo.callback"
+"""The module that tells of compilations, once there is one."""
 SHORTEST_NS = 50_000
 """Collections shorter than this stay part of the phase they interrupt."""
 
@@ -44,6 +46,9 @@ class Compilations:
     Args:
         stamps: Where to.
         blind: Called when the Dynamo in use does not tell when it compiles.
+
+    Attributes:
+        wanted: Whether it is still to be attached.
     """
 
     def __init__(self, stamps: Stamps, blind: Callable[[], None] | None = None) -> None:
@@ -51,17 +56,17 @@ class Compilations:
         self._blind = blind
         self._open = False
         self._handler: Any = None
-        self._wanted = True
+        self.wanted = True
 
     def look(self) -> None:
         """Attach when Dynamo has been loaded since."""
-        if not self._wanted:
+        if not self.wanted:
             return
-        module = sys.modules.get("torch._dynamo.callback")
+        module = sys.modules.get(COMPILER)
         handler = getattr(module, "callback_handler", None)
         if handler is None:
             return
-        self._wanted = False
+        self.wanted = False
         if all(hasattr(handler, name) for name in ("register_start_callback", "start_callbacks")):
             handler.register_start_callback(self._start)
             handler.register_end_callback(self._end)
@@ -71,17 +76,17 @@ class Compilations:
 
     def _start(self, *_args: Any) -> None:
         if self._stamps.here() and not self._open:
-            self._open = True
+            self._open = self._stamps.compiling = True
             self._stamps.open(COMPILE)
 
     def _end(self, *_args: Any) -> None:
         if self._open and self._stamps.here():
-            self._open = False
+            self._open = self._stamps.compiling = False
             self._stamps.close()
 
     def undo(self) -> None:
         """Detach."""
-        self._wanted = False
+        self.wanted = False
         if self._handler is not None:
             for callbacks, ours in (
                 (self._handler.start_callbacks, self._start),

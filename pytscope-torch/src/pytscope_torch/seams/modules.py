@@ -167,19 +167,22 @@ class Attached:
     Attributes:
         module: As given.
         slots: Its attributes.
+        before: What was in the slot: a compiled call, another recording's wrapper, or None.
+        plain: Whether nothing compiled is under it.
+        over: Whether it is out of use.
     """
 
-    __slots__ = ("_before", "_call", "_found", "_over", "_plain", "_stamps", "module", "slots")
+    __slots__ = ("_call", "_found", "_stamps", "before", "module", "over", "plain", "slots")
 
     def __init__(self, found: Modules, stamps: Stamps, module: nn.Module) -> None:
         self._found = found
         self._stamps = stamps
         self.module = module
         self.slots = module.__dict__
-        self._before = before = self.slots.get(SLOT_NAME)
+        self.before = before = self.slots.get(SLOT_NAME)
         self._call = module._call_impl if before is None else before  # noqa: SLF001  # see the module docstring
-        self._plain: bool = before._plain if isinstance(before, Attached) else before is None
-        self._over = False
+        self.plain: bool = before.plain if isinstance(before, Attached) else before is None
+        self.over = False
         self.slots[SLOT_NAME] = self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -187,7 +190,7 @@ class Attached:
         caller = sys._getframe(1).f_locals.get("self")  # noqa: SLF001  # whose slot it is called from
         if (
             caller is not self.module
-            and self._plain
+            and self.plain
             and isinstance(caller, nn.Module)
             and caller.__dict__.get(SLOT_NAME) is self
         ):
@@ -218,28 +221,28 @@ class Attached:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """What was in the slot before."""
-        return copy.deepcopy(self._before, memo)
+        return copy.deepcopy(self.before, memo)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What was in the slot before, for a pickled module that keeps its slot."""
-        return (type(None), ()) if self._before is None else (_itself, (self._before,))
+        return (type(None), ()) if self.before is None else (_itself, (self.before,))
 
     @property
     def there(self) -> bool:
         """Whether the wrapper is still in the slot, or under that of another recording."""
         found = self.slots.get(SLOT_NAME)
         while isinstance(found, Attached) and found is not self:
-            found = found._before
+            found = found.before
         return found is self
 
     def undo(self) -> None:
         """Put back what was there, unless something else is by now."""
-        self._over = True
+        self.over = True
         if self.slots.get(SLOT_NAME) is not self:
             return
-        before = self._before
-        while isinstance(before, Attached) and before._over:
-            before = before._before
+        before = self.before
+        while isinstance(before, Attached) and before.over:
+            before = before.before
         if before is None:
             del self.slots[SLOT_NAME]
         else:
@@ -250,7 +253,7 @@ def is_compiled(module: nn.Module) -> bool:
     """Whether a module, or a part of it, runs compiled code when it is called."""
     for part in module.modules():
         slot = part.__dict__.get(SLOT_NAME)
-        plain = slot._plain if isinstance(slot, Attached) else slot is None
+        plain = slot.plain if isinstance(slot, Attached) else slot is None
         if not plain or type(part).__name__ == "OptimizedModule":
             return True
     return False

@@ -58,6 +58,10 @@ class Owner:
                 if owner is optimizer:
                     self._stepped = True
                     return True
+                if owner is not None and twins(owner, optimizer):
+                    self._found.append(weakref.ref(optimizer))
+                    self._stepped = True
+                    return True
         if self._stepped and self.found is not None:
             return False
         if self._found and not self._stepped:
@@ -70,6 +74,12 @@ class Owner:
             )
         self._found, self._stepped = [weakref.ref(one) for one in optimizers], True
         return True
+
+
+def twins(one: Any, other: Any) -> bool:
+    """Whether two optimizers hold the very same groups of parameters: one steps by the other."""
+    first, second = (getattr(optimizer, "param_groups", None) for optimizer in (one, other))
+    return bool(first and second) and first[0] is second[0]
 
 
 class Steps:
@@ -165,7 +175,7 @@ class Steps:
         @functools.wraps(step)
         def stamped(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             stamps = self._stamps
-            if torch.compiler.is_compiling() or self._scaling or not stamps.here():
+            if torch.compiler.is_dynamo_compiling() or self._scaling or not stamps.here():
                 return step(scaler, optimizer, *args, **kwargs)
             if stamps.stepping:
                 self.abandoned()
@@ -245,7 +255,7 @@ def _clipping() -> list[tuple[Any, str]]:
 
 def tidying(stamps: Stamps, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that clears, unscales or clips gradients, as part of phase `optimizer`."""
-    compiling = torch.compiler.is_compiling
+    compiling = torch.compiler.is_dynamo_compiling
 
     @functools.wraps(function)
     def stamped(*args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytscope.builtin.analyzers.ledger import ledger
@@ -256,13 +256,15 @@ def test_a_line_is_a_record_or_unusable(line):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(LINES, max_size=12), VALUES)
+@example([b"\xef\xbb\xbf"], None)
 def test_any_file_is_read_and_every_record_counted(tmp_path_factory, given_lines, meta):
     folder = write(
         tmp_path_factory.mktemp("run"), b"\n".join(given_lines), json.dumps(meta).encode()
     )
     file = StepFile()
     file.read(folder / "steps.jsonl")
-    there = sum(1 for line in b"\n".join(given_lines).split(b"\n") if line.strip())
+    written = b"\n".join(given_lines).removeprefix(b"\xef\xbb\xbf")  # an editor's mark
+    there = sum(1 for line in written.split(b"\n") if line.strip())
     assert file.records == there
     assert len(file.steps) + file.skipped.total + file.repeated.total == there
     try:

@@ -7,6 +7,7 @@ from tests.torch.auto.loops import (
     failures,
     fetching,
     gradients,
+    optimizers,
     surroundings,
     updates,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "failures",
     "fetching",
     "gradients",
+    "optimizers",
     "surroundings",
     "updates",
 ]

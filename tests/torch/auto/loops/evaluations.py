@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.torch.auto.loops.registry import loop
 from tests.torch.auto.made import Case, loader, torch
 
@@ -117,3 +119,21 @@ def rollouts_in_eval_mode(case: Case) -> None:
                 case.net(x)
             case.net.train()
             case.train(x, y)
+
+
+@loop
+def validation_through_the_profiler(case: Case) -> None:
+    """Loaders wrapped by hand, though they would be seen without it."""
+
+    def told(fetched: Any) -> Any:
+        return case.profiler.iter_data(fetched) if case.profiler else fetched
+
+    with case.recording():
+        for _ in range(case.count // 5 + 1):
+            for x, y in told(loader(case.truth, 5)):
+                case.train(x, y)
+            case.net.eval()
+            with torch.no_grad(), case.truth.block("eval"):
+                for x, _ in told(loader(case.truth, 3, "eval")):
+                    case.net(x)
+            case.net.train()

@@ -101,6 +101,15 @@ def batch_fetched_ahead(case: Case) -> None:
 
 
 @loop
+def two_loaders(case: Case) -> None:
+    labelled, unlabelled = loader(case.truth, case.count), loader(case.truth, case.count)
+    with case.recording():
+        for (x, y), (z, _) in zip(labelled, unlabelled, strict=True):
+            (case.loss(case.net(x), y) + case.net(z).mean()).backward()
+            case.step()
+
+
+@loop
 def prefetching_thread(case: Case) -> None:
     """Another thread fetches; the loop waits for it, which only the loop's author can tell."""
     ready: queue.Queue[Any] = queue.Queue(1)

@@ -17,6 +17,16 @@ def model_called_by_keyword(case: Case) -> None:
 
 
 @loop
+def forward_called_directly(case: Case) -> None:
+    """Not the model is called but a method of it: nobody sees a forward pass."""
+    case.net.as_phase = "compute"
+    with case.recording():
+        for x, y in loader(case.truth, case.count):
+            ((case.net.forward(x) - y) ** 2).mean().backward()
+            case.step()
+
+
+@loop
 def several_losses(case: Case) -> None:
     with case.recording():
         for x, y in loader(case.truth, case.count):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from typing import Any
 
 from tests.torch.auto.loops.registry import loop, untimed
-from tests.torch.auto.made import OPTIMIZER, Case, Net, SleepySGD, loader, torch
+from tests.torch.auto.made import Case, Net, SleepySGD, loader, torch
 
 
 @loop
@@ -53,6 +54,27 @@ def accumulation_of_a_changing_number(case: Case) -> None:
             case.loss(case.net(x), y).backward()
             if i % 5 in (1, 4):  # 2, then 3 batches a step
                 case.step()
+
+
+@loop
+def accumulation_with_a_rest(case: Case) -> None:
+    """The last batches are too few for a step; it is made after the loop."""
+    with case.recording():
+        for _ in range(case.count // 2):
+            for i, (x, y) in enumerate(loader(case.truth, 3)):
+                case.loss(case.net(x), y).backward()
+                if i == 1:
+                    case.step()
+            case.step()
+
+
+@loop
+def accumulation_over_parts_of_a_batch(case: Case) -> None:
+    with case.recording():
+        for x, y in loader(case.truth, 2 * case.count, batch_size=2):
+            for a, b in zip(x.split(1), y.split(1), strict=True):
+                case.loss(case.net(a), b).backward()
+            case.step()
 
 
 @loop
@@ -126,6 +148,24 @@ def line_search(case: Case) -> None:
 
 
 @loop
+def closure_over_a_loader(case: Case) -> None:
+    """One step sees all the data, which the closure fetches."""
+    fetched = loader(case.truth, 2)
+    with case.recording():
+        for _ in range(case.count):
+
+            def again() -> Any:
+                case.optimizer.zero_grad()
+                for x, y in fetched:
+                    loss = case.loss(case.net(x), y)
+                    loss.backward()
+                return loss
+
+            case.optimizer.step(again)
+            case.truth.next_step()
+
+
+@loop
 def two_players(case: Case) -> None:
     """A generator, whose optimizer owns the steps, and a critic."""
     critic = Net(case.truth, inputs=1)
@@ -138,6 +178,24 @@ def two_players(case: Case) -> None:
             other.zero_grad()
             (-critic(case.net(x)).mean()).backward()
             case.step()
+
+
+@loop
+def two_players_with_a_scaler(case: Case) -> None:
+    critic = Net(case.truth, inputs=1)
+    case.modules.append(critic)
+    other = SleepySGD(critic.parameters(), case.truth)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    with case.recording([case.net, critic]):
+        for x, _ in loader(case.truth, case.count):
+            scaler.scale(critic(case.net(x).detach()).mean()).backward()
+            scaler.step(other)
+            other.zero_grad()
+            scaler.scale(-critic(case.net(x)).mean()).backward()
+            scaler.step(case.optimizer)
+            case.truth.next_step()
+            scaler.update()
+            case.optimizer.zero_grad()
 
 
 @loop
@@ -182,67 +240,13 @@ def steps_inside_the_backward_pass(case: Case) -> None:
             case.truth.next_step()
 
 
-class Overriding(SleepySGD):
-    """An optimizer that goes its own ways around those of its base."""
-
-    def step(self, closure: Any = None) -> Any:
-        self.truth.sleep("optimizer", OPTIMIZER / 2)
-        return super().step(closure)
-
-    def zero_grad(self, set_to_none: bool = False) -> None:
-        super().zero_grad(set_to_none=set_to_none)
-
-
 @loop
-def overridden_step_and_zero_grad(case: Case) -> None:
-    case.optimizer = Overriding(case.net.parameters(), case.truth)
-    plain(case)
-
-
-class Accelerated(torch.optim.Optimizer):
-    """A wrapper that is an optimizer by name alone, as accelerate's is."""
-
-    def __init__(self, optimizer: Any) -> None:
-        self.optimizer = optimizer
-
-    param_groups = property(lambda self: self.optimizer.param_groups)
-
-    def state_dict(self) -> Any:
-        return self.optimizer.state_dict()
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        self.optimizer.zero_grad(set_to_none)
-
-    def step(self, closure: Any = None) -> Any:
-        return self.optimizer.step(closure)
-
-
-@loop
-def wrapped_optimizer(case: Case) -> None:
-    case.optimizer = Accelerated(case.optimizer)
-    plain(case)
-
-
-class Lookahead(torch.optim.Optimizer):
-    """An optimizer in its own right that steps another one."""
-
-    def __init__(self, optimizer: Any) -> None:
-        super().__init__(optimizer.param_groups, {})
-        self.optimizer = optimizer
-        self.slow = [p.detach().clone() for g in self.param_groups for p in g["params"]]
-
-    def step(self, closure: Any = None) -> Any:
-        self.optimizer.step(closure)
-        with torch.no_grad():
-            for slow, p in zip(self.slow, self.param_groups[0]["params"], strict=True):
-                slow += 0.5 * (p - slow)
-                p.copy_(slow)
-
-
-@loop
-def optimizer_around_an_optimizer(case: Case) -> None:
-    case.optimizer = Lookahead(case.optimizer)
-    plain(case)
+def steps_told_by_hand_as_well(case: Case) -> None:
+    """A loop written for `Profiler`; the optimizer's steps are not counted twice."""
+    with case.recording():
+        for x, y in loader(case.truth, case.count):
+            with case.profiler.step() if case.profiler else nullcontext():
+                case.train(x, y)
 
 
 @loop
@@ -262,6 +266,19 @@ def learning_rate_finder(case: Case) -> None:
             case.train(x, y)
 
 
+@loop
+def no_optimizer_but_steps_told_by_hand(case: Case) -> None:
+    with case.recording(optimizer=None):
+        for x, y in loader(case.truth, case.count):
+            with case.profiler.step() if case.profiler else nullcontext():
+                case.loss(case.net(x), y).backward()
+                with torch.no_grad():
+                    for parameter in case.net.parameters():
+                        parameter.sub_(0.01 * parameter.grad)
+                        parameter.grad = None
+            case.truth.next_step()
+
+
 @untimed
 def no_optimizer_at_all(case: Case) -> None:
     with case.recording(optimizer=None):
@@ -269,5 +286,5 @@ def no_optimizer_at_all(case: Case) -> None:
             case.loss(case.net(x), y).backward()
             with torch.no_grad():
                 for parameter in case.net.parameters():
-                    parameter -= 0.01 * parameter.grad
+                    parameter.sub_(0.01 * parameter.grad)
                     parameter.grad = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pytscope.analyses.units import count, duration
@@ -117,10 +118,22 @@ def footer_words(report: Report, options: RenderOptions) -> str:
         said.append(
             f"not analysed: {which} {_numbers(run.other_attempts)} of the same folder (--attempt N)"
         )
+    said += made_with(run)
     said.append(f"pytscope-core {report.tool_version}")
     if not options.reproducible:
         said += slow_words(report.plugins)
     return " · ".join(said)
+
+
+def made_with(run: RunSummary) -> list[str]:
+    """The version of torch and the device that a run was made with, where they are known."""
+    torch = run.environment.get("torch")
+    if not isinstance(torch, Mapping) or not isinstance(torch.get("version"), str):
+        return []
+    devices = torch.get("devices")
+    rows = [d for d in devices if isinstance(d, Mapping)] if isinstance(devices, list) else []
+    names = [str(d.get("name")) for d in rows if d.get("current") is True]
+    return [f"torch {torch['version']}{f' on {names[0]}' if names else ''}"]
 
 
 def slow_words(plugins: tuple[PluginInfo, ...]) -> list[str]:
