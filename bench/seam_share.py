@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pytscope.recording.live import owned
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
@@ -15,6 +14,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from pytscope.recording.live import owned
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.backward import backward_passes
 from pytscope_torch.seams.interruptions import collections
@@ -82,7 +82,9 @@ def _made(training: tiny.Training, name: str, install: Install) -> Timed:
     events: list[Any] = []
 
     def run() -> tuple[float, ...]:
-        stamps = Stamps(events, perf_counter_ns, owned()._is_owned, foreign=_nothing, ended=_nothing)
+        stamps = Stamps(
+            events, perf_counter_ns, owned()._is_owned, foreign=_nothing, ended=_nothing
+        )
         undo = install(stamps, training)
         try:
             loop(batches(WARM_UP))

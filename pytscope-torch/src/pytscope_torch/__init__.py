@@ -1,8 +1,8 @@
 """What pytscope knows about PyTorch.
 
-`AutoProfiler` records an untouched loop. `adapter` waits for the accelerator
-and reads the process group on behalf of `pytscope.Profiler`; `memory` samples
-device memory; `running` is the verb `pytscope run`.
+`AutoProfiler` records an untouched loop, `run_script` an untouched script
+(`pytscope run`). `adapter` waits for the accelerator and reads the process group
+on behalf of `pytscope.Profiler`; `memory` and `host` sample memory.
 """
 
 from __future__ import annotations

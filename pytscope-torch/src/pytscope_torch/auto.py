@@ -28,6 +28,7 @@ from pytscope_torch.seams.interruptions import COMPILER, Compilations, collectio
 from pytscope_torch.seams.loaders import fetches
 from pytscope_torch.seams.modules import Modules
 from pytscope_torch.seams.optimizers import Owner, Steps, optimizer_steps
+from pytscope_torch.sizes import model_bytes
 from pytscope_torch.stamps import Stamps
 
 keep_out(*(part for part in vars(Stamps).values() if isinstance(part, FunctionType)))
@@ -94,7 +95,6 @@ class AutoProfiler(Profiler):
     """
 
     __slots__ = (
-        "_beginning",
         "_by_hand",
         "_capture_comm",
         "_compilations",
@@ -110,7 +110,6 @@ class AutoProfiler(Profiler):
         "_undo",
     )
 
-    _beginning: bool
     _compilations: Compilations
     _counting: Counting | None
     _settings: Provenance
@@ -191,7 +190,7 @@ class AutoProfiler(Profiler):
         modules.called = self._settings.called
         if self._fingerprints is not None:
             self._fingerprints.stamps = self._stamps
-        self._beginning, self._counting = True, None
+        self._counting = None
         if self._measure_flops:
             self._counting = Counting(
                 self._events,
@@ -208,7 +207,8 @@ class AutoProfiler(Profiler):
 
     def _install(self, undo: list[seams.Undo]) -> None:
         stamps = self._stamps
-        steps = self._events_of_optimizers = Steps(stamps, Owner(wrapped(self._optimizer), self._say))
+        owner = Owner(wrapped(self._optimizer), self._say)
+        steps = self._events_of_optimizers = Steps(stamps, owner)
         self._modules = Modules(stamps, self._models, steps.abandoned)
         self._compilations = Compilations(stamps, self._blind_to_compiling)
         undo += [self._modules.undo, self._compilations.undo]
@@ -322,7 +322,7 @@ class AutoProfiler(Profiler):
         self._modules.keep()
         if self._compilations.wanted and COMPILER in sys.modules:
             self._compilations.look()
-        if self._beginning:
+        if self._stamps.watched:
             self._look_around()
 
     def _look_around(self) -> None:
@@ -334,11 +334,15 @@ class AutoProfiler(Profiler):
         if self._settings.wanted:
             with harmless("noting what PyTorch was set to"):
                 self._settings.step_ended(steps)
+        if steps == 2:  # noqa: PLR2004  # the model is found, its gradients are still held
+            with harmless("measuring the model"):
+                owner = self._events_of_optimizers.owner
+                self._writer.note("model", model_bytes(self._modules.modules, owner))
         counting = self._counting is not None and not self._counting.over
         if self._counting is not None and counting:
             with harmless("counting FLOPs"):
                 self._counting.step_ended(steps)
-        self._beginning = counting or self._settings.wanted or steps < 2  # noqa: PLR2004  # as above
+        self._stamps.watched = counting or self._settings.wanted or steps < 2  # noqa: PLR2004  # as above
 
     def _sample(self, values: list[Any], stamps: list[Any]) -> None:
         """Sample what belongs to the step that ends now."""

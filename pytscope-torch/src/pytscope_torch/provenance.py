@@ -21,7 +21,6 @@ from torch import nn
 
 from pytscope.recording.harmless import harmless, tried
 from pytscope_torch.seams.modules import is_compiled
-from pytscope_torch.sizes import model_bytes
 
 HASH_BYTES = 8
 EACH = 16
@@ -126,10 +125,8 @@ class Provenance:
         self._finish(values)
 
     def _model(self) -> dict[str, Any]:
-        sizes = model_bytes(self._modules(), self._optimizer())
-        trained = (p.numel() for _, p in self._parameters() if p.requires_grad)
-        kept = {name: sizes[name] for name in ("parameters", "parameter_bytes")}
-        return {**kept, "trained": sum(trained)}
+        held = [(p.numel(), p.requires_grad) for _, p in self._parameters()]
+        return {"parameters": sum(n for n, _ in held), "trained": sum(n for n, on in held if on)}
 
     def _finish(self, values: dict[str, Any]) -> None:
         with harmless("noting what PyTorch was set to"):

@@ -37,6 +37,8 @@ COMM = Open("comm")
 COMPILE = Open("compile")
 H2D = Open("h2d")
 GC = Open("gc")
+SELDOM = 8
+"""Steps that may pass before somebody looks at what hardly ever changes."""
 
 
 class Stamps:
@@ -47,11 +49,14 @@ class Stamps:
         clock: Its clock, in nanoseconds.
         here: Tells whether the calling thread is the one that called `start()`.
         foreign: Takes the phase and begin of a block that ends now in another thread.
-        ended: Called after a step's end, with the list's length.
+        ended: Called after a step's end, with the list's length: of every step without a
+            forward pass, of every `SELDOM`th else, and of every one while `watched`.
         synchronize: Waits for the accelerator, or None.
 
     Attributes:
         here: Tells whether stamps count: the recording is live and this is its thread.
+        passed: Whether a forward pass has been stamped since the last step's end.
+        watched: Whether every step's end is told of; else one in so many.
         stepping: How many optimizer steps, one inside the other, are going on.
         inside: Whether the thread is in a forward or backward pass, where
             other passes are part of it.
@@ -74,9 +79,11 @@ class Stamps:
         "here",
         "inside",
         "owed",
+        "passed",
         "sample",
         "stepping",
         "steps",
+        "watched",
     )
 
     def __init__(
@@ -101,6 +108,8 @@ class Stamps:
         self.stepping = 0
         self.compiling = False
         self.fetched = False
+        self.passed = False
+        self.watched = True
         self.owed = False
         self.steps = 0
 
@@ -170,7 +179,9 @@ class Stamps:
         else:
             self._end_sampled(now)
         self.steps += 1
-        self._ended(len(events))
+        if self.watched or not self.passed or not self.steps % SELDOM:
+            self._ended(len(events))
+        self.passed = False
 
     def _end_sampled(self, now: int) -> None:
         """Append the end and its samples at once: the writer may cut after an end."""

@@ -78,3 +78,11 @@ def test_a_leak_on_a_cpu_is_found_and_a_healthy_loop_is_quiet(tmp_path: Path) ->
     recorded(tmp_path / "healthy", steps=100, collect_memory=True)
     report = pytscope.analyze(tmp_path / "healthy")
     assert "MEMORY.GROWTH" not in [f.rule for f in report.findings]
+
+
+def test_the_models_sizes_are_noted_once(tmp_path: Path) -> None:
+    timeline, _ = recorded(tmp_path)
+    (event,) = (e for e in timeline.attempts[0].events if e["kind"] == "model")
+    assert (event["parameters"], event["parameter_bytes"]) == (5, 20)
+    assert event["gradient_bytes"] == 20
+    assert event["optimizer_bytes"] == 0  # plain SGD keeps nothing

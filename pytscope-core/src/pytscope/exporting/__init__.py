@@ -10,6 +10,3 @@ from pytscope.runs.run import Run
 
 TEXTS: Mapping[str, Callable[[Run], Iterator[str]]] = {"jsonl": jsonl_text, "csv": csv_text}
 """Forms that are text: each gives whole lines, some thousand at a time."""
-
-FORMS = (*TEXTS, "parquet")
-"""Every form."""

@@ -1,7 +1,7 @@
 """The guards that keep faults away from training: the recorder's own, and those of code it calls.
 
-Two of them, and no other broad `except` in this package: `harmless` around what
-the recorder does, `tried` around what a stranger's object does when it is asked.
+`harmless` is around what the recorder does, `tried` around what a stranger's object
+does when it is asked. Any other broad `except` in this package raises again.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from pytscope.model.errors import UsageError
+
 APART_NS = 600 * 1_000_000_000
 """A process that starts this long after all others ended is no part of their launch."""
 
@@ -140,3 +142,18 @@ def _longest_pause(ordered: list[Start]) -> int:
     """Place of the start that follows the longest pause; the last of equals."""
     pauses = [b.epoch_ns - a.epoch_ns for a, b in itertools.pairwise(ordered)]
     return max(range(len(pauses)), key=lambda i: (pauses[i], i)) + 1
+
+
+def chosen(started: Sequence[Launch], attempt: int | None) -> range:
+    """The launches to analyse: the last chain, or the one asked for.
+
+    Raises:
+        UsageError: There is no such attempt.
+    """
+    if attempt is None:
+        return last_chain(started)
+    if not 0 <= attempt < len(started):
+        numbers = ", ".join(str(i) for i in range(len(started)))
+        msg = f"the run has no attempt {attempt}; its attempts are: {numbers}"
+        raise UsageError(msg)
+    return range(attempt, attempt + 1)

@@ -94,10 +94,3 @@ class Compilations:
             ):
                 if ours in callbacks:
                     callbacks.remove(ours)
-
-
-def compilations(stamps: Stamps) -> tuple[Compilations, Undo]:
-    """Stamp compilations; `look()` of the first value attaches when there is a compiler."""
-    found = Compilations(stamps)
-    found.look()
-    return found, found.undo

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from pytscope_torch.seams import Undo
 from pytscope_torch.seams.frames import keep_out, pass_over
 from pytscope_torch.stamps import EVALUATE, FORWARD, NO_GRAD, Stamps
 
@@ -201,7 +200,7 @@ class Attached:
         found = self._found
         if not found.seen and found.called is not None:
             found.called()
-        stamps.inside = found.seen = True
+        stamps.inside = stamps.passed = found.seen = True
         try:
             if stamps.stepping:
                 found.stepping()

@@ -78,8 +78,10 @@ class Owner:
 
 def twins(one: Any, other: Any) -> bool:
     """Whether two optimizers hold the very same groups of parameters: one steps by the other."""
-    first, second = (getattr(optimizer, "param_groups", None) for optimizer in (one, other))
-    return bool(first and second) and first[0] is second[0]
+    first, second = (
+        getattr(optimizer, "param_groups", None) or [None] for optimizer in (one, other)
+    )
+    return first[0] is not None and first[0] is second[0]
 
 
 class Steps:
@@ -120,7 +122,8 @@ class Steps:
             self._told = True
         stamps.stepping += 1
         self._nest.append(optimizer)
-        self._told = self._told and sys._getframe(1).f_code is HOOKED  # noqa: SLF001  # see `abandoned`
+        if self._told and self._known() is not optimizer:
+            self._told = sys._getframe(1).f_code is HOOKED  # noqa: SLF001  # see `abandoned`
 
     def after(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         """An optimizer's step is over."""
@@ -146,7 +149,7 @@ class Steps:
     def _owned(self) -> bool:
         """Whether the steps just over, one inside the other, are one of the run's."""
         owned = self._owner.is_(self._nest)
-        if owned and len(self._nest) == 1:
+        if owned and self._told and len(self._nest) == 1:
             self._known = weakref.ref(self._nest[0])
         return owned
 

@@ -15,11 +15,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pytscope.model.errors import RunUnreadable, UsageError
+from pytscope.model.errors import RunUnreadable
 from pytscope.model.records import Flag
 from pytscope.model.wording import listed
 from pytscope.runs.attempt import Attempt, Gap
-from pytscope.runs.launches import Launch, Start, last_chain
+from pytscope.runs.launches import Launch, Start, chosen
 from pytscope.runs.run import Ints, ReadNote, Run, Timeline
 from pytscope.runs.source import Source
 from pytscope.runs.sources.legacy_layout import Part, detects, layout
@@ -60,7 +60,7 @@ def open_legacy(path: Path, attempt: int | None = None) -> Run:
     if not any(rank.file.spans for rank in ranks):
         raise RunUnreadable(_nothing(path, ranks, notes))
     started = _launches(ranks)
-    chain = _chosen(started, attempt)
+    chain = chosen(started, attempt)
     notes += _odd_attempts(ranks, len(started))
     known = [_has_wall(rank, chain, len(started)) for rank in ranks]
     notes += _basis(ranks, known)
@@ -112,16 +112,6 @@ def _launches(ranks: Sequence[_Rank]) -> list[Launch]:
             launch = total - len(spans) + i
             starts[launch][number] = Start(number, i, 0, 0, span.first_step)
     return [Launch(of_launch) for of_launch in starts]
-
-
-def _chosen(started: Sequence[Launch], attempt: int | None) -> range:
-    if attempt is None:
-        return last_chain(started)
-    if not 0 <= attempt < len(started):
-        numbers = ", ".join(str(i) for i in range(len(started)))
-        msg = f"the run has no attempt {attempt}; its attempts are: {numbers}"
-        raise UsageError(msg)
-    return range(attempt, attempt + 1)
 
 
 def _odd_attempts(ranks: Sequence[_Rank], total: int) -> Iterator[ReadNote]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import attrs
 
-from pytscope.model.errors import RunUnreadable, UsageError
+from pytscope.model.errors import RunUnreadable
 from pytscope.model.wording import listed
 from pytscope.runs.collecting import collection_paused
 from pytscope.runs.headers import RunLine
-from pytscope.runs.launches import Launch, Start, last_chain, launches
+from pytscope.runs.launches import Launch, Start, chosen, launches
 from pytscope.runs.layouts import Layouts
 from pytscope.runs.pts import RankFile, read_rank_file
 from pytscope.runs.recorded import RecordedAttempt
@@ -77,7 +77,7 @@ def _opened(path: Path, found: _Found, attempt: int | None) -> Run:
     if not ranks:
         raise RunUnreadable(_nothing(path, notes))
     started = launches(start for rank, file in ranks.items() for start in _starts(rank, file))
-    chain = _chosen(started, attempt)
+    chain = chosen(started, attempt)
     built = _timelines(ranks, started, chain, notes)
     return _run(path, built, ranks, started, chain, tuple(notes))
 
@@ -162,16 +162,6 @@ def _starts(rank: int, file: RankFile) -> Iterator[Start]:
             launcher = (run.job, run.restart)
         epoch = recorded.start_epoch_ns
         yield Start(rank, ordinal, epoch, epoch + recorded.last_ns, recorded.first_step, launcher)
-
-
-def _chosen(started: Sequence[Launch], attempt: int | None) -> range:
-    if attempt is None:
-        return last_chain(started)
-    if not 0 <= attempt < len(started):
-        numbers = ", ".join(str(i) for i in range(len(started)))
-        msg = f"the run has no attempt {attempt}; its attempts are: {numbers}"
-        raise UsageError(msg)
-    return range(attempt, attempt + 1)
 
 
 def _timelines(
