@@ -232,6 +232,7 @@ def test_a_long_evaluation_stays_one_when_it_is_written_in_parts(tmp_path: Path)
     with case.recording(inline=True):
         for _ in range(3):
             case.train(x, y)
+        case.profiler._writer.flush()
         for part in (5000, 500):
             case.net.eval()
             kept = torch.utils.data.TensorDataset(torch.ones(part, 4))
@@ -242,5 +243,5 @@ def test_a_long_evaluation_stays_one_when_it_is_written_in_parts(tmp_path: Path)
             case.profiler._writer.flush()
             assert part < 1000 or len(case.profiler._events) < stamped
         case.train(x, y)
-    last = list(case.timeline().records())[-1]
-    assert last.phases_ns["eval"] > 0.95 * last.wall_ns
+    phases = list(case.timeline().records())[-1].phases_ns  # writing is in it, as `other` and `gc`
+    assert phases["forward"] + phases.get("data", 0) < 0.05 * phases["eval"]
