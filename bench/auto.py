@@ -13,6 +13,7 @@ import argparse
 import json
 import logging
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns, thread_time_ns
 from typing import Any
@@ -38,9 +38,10 @@ from pytscope.auto import AutoProfiler
 STEPS = 50
 """Steps of a turn that are timed; the first ones of a recording, before them, are not."""
 WARM_UP = 20
+LOADER = " loader"
 ROWS = {
     "": "the loop over a list",
-    " loader": "the loop over a `DataLoader`",
+    LOADER: "the loop over a `DataLoader`",
     " memory": "the loop over a list, `collect_memory`",
 }
 GOALS = {
@@ -48,8 +49,10 @@ GOALS = {
     "AutoProfiler, total, µs": 20.0,
     "AutoProfiler with a DataLoader, total, µs": 20.0,
 }
-BESIDE = ("pytscope-provenance",)
-"""Threads that end by themselves."""
+LASTING = ("pytscope-writer", "pytscope-memory")
+"""Threads that do not end by themselves."""
+WRITTEN = 2_000
+"""Steps of which it is measured what writing them takes: some wakes of the writer."""
 TIMES = 5
 """Processes of each kind, when each recorder has one of its own."""
 
@@ -74,17 +77,22 @@ class Turn:
         self._batches = training.loader if loader else training.batches
         self.starts: list[float] = []
 
-    def __call__(self) -> tuple[float, float]:
-        """CPU nanoseconds a step: of this thread, and with all others until all is written."""
+    def __call__(self) -> tuple[float, ...]:
+        """CPU nanoseconds of this thread in a step."""
         with closing(Started(self._make, self.starts)) as started:
             self._loop(self._batches(WARM_UP))
             started.settle()
-            batches = self._batches(STEPS)
-            others = process_time_ns() - thread_time_ns()
-            own = tiny.own_ns(self._loop, batches)
+            return (tiny.own_ns(self._loop, self._batches(STEPS)),)
+
+    def others(self) -> float:
+        """CPU nanoseconds of all other threads for a step, until everything is written."""
+        with closing(Started(self._make, [])) as started:
+            self._loop(self._batches(WARM_UP))
+            started.settle()
+            before = process_time_ns() - thread_time_ns()
+            self._loop(self._batches(WRITTEN))
             started.drained()
-            others = process_time_ns() - thread_time_ns() - others
-        return own, own + others / STEPS
+            return (process_time_ns() - thread_time_ns() - before) / WRITTEN
 
 
 class Started:
@@ -105,7 +113,10 @@ class Started:
 
     def settle(self) -> None:
         """Wait until what a start leaves to other threads is done."""
-        while any(thread.name in BESIDE for thread in threading.enumerate()):
+        while any(
+            thread.name.startswith("pytscope-") and thread.name not in LASTING
+            for thread in threading.enumerate()
+        ):
             time.sleep(0.002)
         self.drained()
 
@@ -135,22 +146,56 @@ def variants(folder: Path, peer_auto: Any) -> dict[str, Turn]:
         for name in ROWS:
             options = {"collect_memory": True} if name == " memory" else {}
             make = (lambda: None) if nobody else made(kind, **options)
-            found[who + name] = Turn(training, make, loader=name == " loader")
+            found[who + name] = Turn(training, make, loader=name == LOADER)
     del found["bare memory"]
     return found
 
 
-def added(found: Mapping[str, list[tuple[float, ...]]], who: str, name: str, column: int) -> Middle:
-    """Microseconds more than the bare loop: the median over the rounds."""
-    bare = found["bare" + (name if name == " loader" else "")]
-    pairs = ([turn[column] / 1e3 for turn in turns] for turns in (found[who + name], bare))
-    return difference(*pairs)
+class Found:
+    """What was found.
 
+    Args:
+        turns: Of every loop, nanoseconds of its turns.
+        written: Of every loop, nanoseconds that other threads took for a step.
+    """
 
-def share(found: Mapping[str, list[tuple[float, ...]]], name: str, column: int) -> Middle:
-    """What we add as a part of what the peer adds: the medians' ratio, its widest interval."""
-    ours, peers = (added(found, who, name, column) for who in ("ours", "peer"))
-    return Middle(ours.value / peers.value, ours.low / peers.high, ours.high / peers.low)
+    def __init__(
+        self, turns: Mapping[str, list[tuple[float, ...]]], written: Mapping[str, float]
+    ) -> None:
+        self._turns = turns
+        self._written = written
+
+    def us(self, name: str) -> list[float]:
+        """Microseconds of a step in each turn of a loop."""
+        return [turn[0] / 1e3 for turn in self._turns[name]]
+
+    def added(self, who: str, name: str, *, total: bool) -> Middle:
+        """Microseconds more than the bare loop: the median over the rounds."""
+        bare = "bare" + (name if name == LOADER else "")
+        more = difference(self.us(who + name), self.us(bare))
+        beside = self._written[who + name] / 1e3 if total else 0.0
+        return Middle(*(value + beside for value in more))
+
+    def share(self, name: str, *, total: bool) -> Middle:
+        """What we add as a part of what the peer adds: the medians' ratio, its widest interval."""
+        ours, peers = (self.added(who, name, total=total) for who in ("ours", "peer"))
+        return Middle(ours.value / peers.value, ours.low / peers.high, ours.high / peers.low)
+
+    def seams(self) -> dict[str, tuple[Middle, Middle]]:
+        """Microseconds that each seam adds alone, and that the others lack without it."""
+        bare, whole = self.us("bare" + LOADER), self.us("all")
+        return {
+            name: (
+                difference(self.us(f"only {name}"), bare),
+                difference(whole, self.us(f"without {name}")),
+            )
+            for name in seam_share.SEAMS
+        } | {"all of them": (difference(whole, bare), difference(whole, bare))}
+
+    def reached(self) -> dict[str, float]:
+        """What stands beside each goal."""
+        added = [self.added("ours", name, total=True).value for name in ("", LOADER)]
+        return dict(zip(GOALS, (self.share("", total=True).value, *added), strict=True))
 
 
 def alone(
@@ -180,17 +225,6 @@ def _command(kind: str, site: Path, venv: Path | None, folder: Path) -> list[str
     return [*launcher, "--logs-dir", str(folder.absolute()), *script, "--args", *words[:2]]
 
 
-def reached(found: Mapping[str, list[tuple[float, ...]]]) -> dict[str, float]:
-    """What stands beside each goal."""
-    total = 1
-    values = (
-        share(found, "", total).value,
-        added(found, "ours", "", total).value,
-        added(found, "ours", " loader", total).value,
-    )
-    return dict(zip(GOALS, values, strict=True))
-
-
 def missed(values: Mapping[str, float]) -> int:
     """Print every goal and what was reached; count those missed by more than twice."""
     for name, value in values.items():
@@ -200,33 +234,25 @@ def missed(values: Mapping[str, float]) -> int:
 
 def section(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str, float]]:
     """Measure everything; the section of the page, and what stands beside the goals."""
-    rounds = 40 if args.quick else args.rounds
+    rounds, times = (40, 3) if args.quick else (args.rounds, TIMES)
     turns = variants(folder, tiny.peer_auto(args.peer))
-    seams = seam_share.variants(tiny.Training())
-    found = interleaved({**turns, **seams}, rounds)
-    bare = {
-        name: found["bare" + (" loader" if name == seam_share.LOADER else "")] for name in seams
+    both = interleaved({**turns, **seam_share.variants(tiny.Training())}, rounds)
+    written = {
+        name: statistics.median(turn.others() for _ in range(times)) for name, turn in turns.items()
     }
-    shares = {
-        name: difference(
-            *([turn[0] / 1e3 for turn in found[name]], [t[0] / 1e3 for t in bare[name]])
-        )
-        for name in seams
-    }
-    starts = {"0.2.1": turns["peer"].starts, "now": turns["ours"].starts}
-    took = middle([turn[0] / 1e3 for turn in found["bare"]]).value
+    found = Found(both, written)
     head = {"machine": page.machine(), "torch": torch.__version__, "rounds": rounds}
+    head |= {"steps": STEPS, "written": WRITTEN}
     parts = [
-        auto_page.HEAD.format(**head, bare=took, steps=STEPS),
-        auto_page.compared(ROWS, partial(added, found), partial(share, found)),
+        auto_page.HEAD.format(**head, bare=middle(found.us("bare")).value),
+        auto_page.compared(ROWS, found.added, found.share),
         auto_page.SEAMS,
-        auto_page.seams(shares),
-        auto_page.starts(starts),
+        auto_page.seams(found.seams()),
+        auto_page.starts({"0.2.1": turns["peer"].starts, "now": turns["ours"].starts}),
+        auto_page.ALONE.format(times=times, steps=tiny.STEPS),
+        auto_page.alone(alone(args.peer, args.traceml, folder, times)),
     ]
-    times = 3 if args.quick else TIMES
-    parts.append(auto_page.ALONE.format(times=times, steps=tiny.STEPS))
-    parts.append(auto_page.alone(alone(args.peer, args.traceml, folder, times)))
-    return "\n".join(parts) + auto_page.WORDS, reached(found)
+    return "\n".join(parts) + auto_page.WORDS, found.reached()
 
 
 def main() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import page
 from rounds import Middle
@@ -18,14 +19,15 @@ Measured by `nox -s bench -- --auto --write`: {machine}, PyTorch {torch}.
 The step is forward, loss, backward, `SGD.step()` and `zero_grad()` of a three-layer model on one
 CPU thread: {bare:,.0f} µs when nothing is recorded. {rounds} rounds in one process; in each, every
 loop has a turn of {steps} steps, in random order, between a start and a finish that are not timed.
-What a turn took is the median of its steps, in CPU time of the training thread (*loop*), and with
-that of the writer thread until everything is on disk, per step (*total*). *Added* is what that is
-beyond the bare loop's turn of the same round: the median of the rounds, with the interval that
-holds it in 95 of 100 repetitions.
+A turn is worth what its least disturbed tenth of steps took, in CPU time of the training thread
+(*loop*). *Total* has the writer thread's time in it, measured over {written:,} steps until all was
+on disk. *Added* is beyond the bare loop's turn of the same round: the median of the rounds, with
+the interval that holds it in 95 of 100 repetitions.
 """
 SEAMS = """
-Each seam by itself, its stamps kept by nobody; what the loop adds beyond their sum is the end of
-a step and caches that are colder.
+*Loop* is most of it, and most of that is cold: between two stamps a step goes through more code and
+data than the caches hold. A seam alone therefore adds more than it adds to the others, in a loop
+over a `DataLoader`, the stamps kept by nobody:
 """
 ALONE = """
 Each recorder in processes of its own, {times} times in turn, {steps:,} steps each: medians and
@@ -42,24 +44,34 @@ def _us(value: Middle) -> str:
     return f"{value.value:.1f} ({value.low:.1f} to {value.high:.1f})"
 
 
-def compared(
-    rows: Mapping[str, str],
-    added: Callable[[str, str, int], Middle],
-    share: Callable[[str, int], Middle],
-) -> str:
+class Added(Protocol):
+    """Microseconds that a recorder adds to a loop."""
+
+    def __call__(self, who: str, name: str, *, total: bool) -> Middle:
+        """Of one recorder in one loop."""
+
+
+class Share(Protocol):
+    """What we add, as a part of what the peer adds."""
+
+    def __call__(self, name: str, *, total: bool) -> Middle:
+        """In one loop."""
+
+
+def compared(rows: Mapping[str, str], added: Added, share: Share) -> str:
     """Microseconds added by both, in every loop."""
     lines = []
     for name, title in rows.items():
-        for column, what in enumerate(("loop", "total")):
-            part = share(name, column)
-            both = [_us(added(who, name, column)) for who in ("peer", "ours")]
-            lines.append([title, what, *both, f"{part.value:.0%}"])
+        for total, what in ((False, "loop"), (True, "total")):
+            both = [_us(added(who, name, total=total)) for who in ("peer", "ours")]
+            lines.append([title, what, *both, f"{share(name, total=total).value:.0%}"])
     return page.table(["added to a step", "", "0.2.1, µs", "now, µs", "now, of it"], lines)
 
 
-def seams(shares: Mapping[str, Middle]) -> str:
+def seams(shares: Mapping[str, tuple[Middle, Middle]]) -> str:
     """Microseconds of each seam."""
-    return page.table(["seam", "added µs"], [[name, _us(took)] for name, took in shares.items()])
+    rows = [[name, _us(alone), _us(lacking)] for name, (alone, lacking) in shares.items()]
+    return page.table(["seam", "adds alone, µs", "the rest lacks without it, µs"], rows)
 
 
 def starts(kinds: Mapping[str, Sequence[float]]) -> str:

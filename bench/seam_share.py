@@ -1,8 +1,8 @@
-"""What each of AutoProfiler's seams adds by itself: one at a time, its stamps kept by nobody."""
+"""What AutoProfiler's seams add: each alone, and all but each; their stamps are kept by nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from typing import Any
 
@@ -24,8 +24,7 @@ from pytscope_torch.seams.optimizers import Owner, Steps, tidying
 from pytscope_torch.stamps import Stamps
 
 STEPS = 50
-WARM_UP = 150
-LOADER = "fetch from a `DataLoader`"
+WARM_UP = 20
 Install = Callable[[Stamps, tiny.Training], Undo]
 
 
@@ -66,26 +65,31 @@ SEAMS: dict[str, Install] = {
     "backward pass": _backward,
     "optimizer step, and the step's end": _optimizer,
     "`zero_grad`": _zero_grad,
-    LOADER: _fetches,
+    "fetch from a `DataLoader`": _fetches,
     "garbage collection": _collections,
 }
 
 
 def variants(training: tiny.Training) -> dict[str, Timed]:
-    """The bare loop under each seam."""
-    return {name: _made(training, name, install) for name, install in SEAMS.items()}
+    """A loop over a `DataLoader` under all seams, under each alone, and under all but each."""
+    found = {"all": _made(training, SEAMS.values())}
+    for name, install in SEAMS.items():
+        found[f"only {name}"] = _made(training, [install])
+        rest = [other for other in SEAMS.values() if other is not install]
+        found[f"without {name}"] = _made(training, rest)
+    return found
 
 
-def _made(training: tiny.Training, name: str, install: Install) -> Timed:
-    loop = training.loop()
-    batches = training.loader if name == LOADER else training.batches
+def _made(training: tiny.Training, installed: Iterable[Install]) -> Timed:
+    loop, batches, seams = training.loop(), training.loader, tuple(installed)
     events: list[Any] = []
 
     def run() -> tuple[float, ...]:
         stamps = Stamps(
             events, perf_counter_ns, owned()._is_owned, foreign=_nothing, ended=_nothing
         )
-        undo = install(stamps, training)
+        stamps.watched = False
+        undo = together([install(stamps, training) for install in seams])
         try:
             loop(batches(WARM_UP))
             return (tiny.own_ns(loop, batches(STEPS)),)

@@ -16,7 +16,7 @@ from pytscope.model.errors import UsageError
 from pytscope.recording.rank import RankInfo, detect_rank
 
 pytest.importorskip("torch", reason="runs scripts that train")
-running = pytest.importorskip("pytscope_torch.running", reason="pytscope-torch is not installed")
+folders = pytest.importorskip("pytscope_torch.folders", reason="pytscope-torch is not installed")
 
 PYTHON = [sys.executable]
 RUN = [sys.executable, "-m", "pytscope", "run"]
@@ -160,14 +160,6 @@ def test_a_script_that_records_itself_is_left_to_it(tmp_path: Path) -> None:
     assert "ours" not in [path.name for path in tmp_path.iterdir()]
 
 
-def test_a_script_that_does_not_train_says_so(tmp_path: Path) -> None:
-    (tmp_path / "idle.py").write_text("import torch\nprint(torch.ones(2).sum().item())\n")
-    done = typed(RUN, "-o", "run", "idle.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "2.0\n")
-    assert "pytscope: no training step was seen" in done.stderr
-    assert "error: no usable step" in done.stderr
-
-
 TWO_RANKS = (
     TRAIN.replace("torch.nn.Linear(8, 1)", "ddp(torch.nn.Linear(8, 1))")
     + """
@@ -208,9 +200,9 @@ def test_a_run_without_a_folder_gets_the_next_number(tmp_path: Path) -> None:
     (tmp_path / "train-7").mkdir()
     (tmp_path / "train-x").mkdir()
     (tmp_path / "other-9").mkdir()
-    assert running.numbered(tmp_path, "train").name == "train-8"
-    assert running.numbered(tmp_path, "train").name == "train-9"
-    assert running.numbered(tmp_path, "new").name == "new-1"
+    assert folders.numbered(tmp_path, "train").folder.name == "train-8"
+    assert folders.numbered(tmp_path, "train").folder.name == "train-9"
+    assert folders.numbered(tmp_path, "new").folder.name == "new-1"
 
 
 def ranks(**variables: Any) -> tuple[RankInfo, dict[str, str]]:
@@ -219,10 +211,95 @@ def ranks(**variables: Any) -> tuple[RankInfo, dict[str, str]]:
 
 
 def test_ranks_of_a_launch_agree_on_a_folder() -> None:
-    assert running.launch_name(*ranks(TORCHELASTIC_RUN_ID="job/7")) == "job-7"
+    assert folders.launch_name(*ranks(TORCHELASTIC_RUN_ID="job/7")) == "job-7"
     uuid = "4b25d218-79a0-42c6-a834-4f78317f00d6"
-    assert running.launch_name(*ranks(TORCHELASTIC_RUN_ID=uuid)) == "4b25d218"
+    assert folders.launch_name(*ranks(TORCHELASTIC_RUN_ID=uuid)) == "4b25d218"
     one_host = ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="4")
-    assert running.launch_name(*one_host) == f"p{os.getppid()}"
+    assert folders.launch_name(*one_host) == f"p{os.getppid()}"
     with pytest.raises(UsageError, match="several hosts"):
-        running.launch_name(*ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="2"))
+        folders.launch_name(*ranks(TORCHELASTIC_RUN_ID="none", LOCAL_WORLD_SIZE="2"))
+
+
+LEAK = (
+    TRAIN.replace("train(steps)", "train(steps, kept)").replace(
+        "        optimizer.zero_grad()\n",
+        "        optimizer.zero_grad()\n        kept and kept.append(torch.ones(1 << 17))\n",
+    )
+    + "\nimport sys\ntrain(120, [0] if '--leak' in sys.argv else [])\n"
+)
+
+
+def test_a_leak_is_found_with_memory(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LEAK)
+    leaks = typed(RUN, "--memory", "--", "train.py", "--leak", cwd=tmp_path)
+    assert leaks.returncode == 0, leaks.stderr
+    assert "Host memory of the process grows by" in leaks.stderr
+    assert "(MEMORY.GROWTH)" in leaks.stderr
+    healthy = typed(RUN, "--memory", "--", "train.py", cwd=tmp_path)
+    assert "● MEMORY · ok" in healthy.stderr
+    assert "(MEMORY.GROWTH)" not in healthy.stderr
+
+
+def test_sampling_memory_asks_no_driver_for_devices(tmp_path: Path) -> None:
+    asks = "import torch\ntorch.cuda.is_available = lambda: 1 / 0\n" + TRAIN + "train(25)\n"
+    (tmp_path / "train.py").write_text(asks + "print(torch.cuda.is_initialized())\n")
+    done = typed(RUN, "--memory", "train.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+    assert "failed" not in done.stderr
+    assert "rss" in pytscope.open(tmp_path / "runs" / "train-1").shown.memory
+
+
+USAGE = """
+import argparse, torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.parse_args()
+raise ValueError("no data")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (("--help",), 0, "no torch optimizer stepped"),
+        (("--foo",), 2, "usage.py ended with exit code 2 first"),
+        ((), 1, "usage.py ended with ValueError first"),
+    ],
+)
+def test_where_nothing_was_trained_one_line_says_so(
+    tmp_path: Path, words: tuple[str, ...], code: int, why: str
+) -> None:
+    (tmp_path / "usage.py").write_text(USAGE)
+    plain = typed(PYTHON, "usage.py", *words, cwd=tmp_path)
+    for options, there in (((), []), (("-o", "a/b"), []), (("-o", "mine"), ["mine"])):
+        for name in there:
+            (tmp_path / name).mkdir()
+        done = typed(RUN, *options, "--", "usage.py", *words, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (code, plain.stdout)
+        assert without_ours(done.stderr) == plain.stderr
+        ours = [line for line in done.stderr.splitlines() if line.startswith("pytscope:")]
+        assert len(ours) == 2
+        assert ours[0].startswith("pytscope: recording usage.py into ")
+        assert ours[1].startswith(f"pytscope: no training step was seen: {why}")
+        assert sorted(path.name for path in tmp_path.iterdir()) == [*there, "usage.py"]
+
+
+def test_a_folder_with_a_run_gets_another_attempt_only_if_a_step_comes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN + "import sys\ntrain(int(sys.argv[1]))\n")
+    words = ("--no-report", "-o", "run", "--", "train.py")
+    first = typed(RUN, *words, "21", cwd=tmp_path)
+    assert first.stderr.splitlines() == ["pytscope: recording train.py into run"]
+    file = tmp_path / "run" / "rank00000.pts"
+    before = file.read_bytes()
+    for nothing in ("0", "x"):
+        done = typed(RUN, *words, nothing, cwd=tmp_path)
+        assert "into run, which holds a run: this is its attempt 1\n" in done.stderr
+        assert "no training step was seen" in done.stderr
+        assert file.read_bytes() == before
+    typed(RUN, *words, "22", cwd=tmp_path)
+    assert len(pytscope.open(tmp_path / "run").shown) == 22
+    assert len(pytscope.open(tmp_path / "run", attempt=0).shown) == 21
+    lost = typed(RUN, "-o", "train.py", "train.py", "1", cwd=tmp_path)
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert lost.stderr == "error: train.py is a file; a run needs a folder\n"

@@ -15,10 +15,13 @@ from pytscope.recording.collectors import Collector
 from pytscope.recording.harmless import harmless
 from pytscope.recording.live import ELSEWHERE
 from pytscope.recording.profiler import FLUSH_STEPS, Profiler
+from pytscope.recording.rank import RankInfo
 from pytscope.recording.recorder import PhaseBlock
 from pytscope_torch import seams
 from pytscope_torch.counting import Counting
 from pytscope_torch.fingerprint import Fingerprints
+from pytscope_torch.folders import cut_back
+from pytscope_torch.given import sorted_out, wrapped
 from pytscope_torch.naming import NamingDrain
 from pytscope_torch.provenance import Provenance
 from pytscope_torch.seams.backward import backward_passes
@@ -49,6 +52,8 @@ NO_STEP = (
 )
 WATCHED = ("data", "forward", "backward", "optimizer", "checkpoint", "compile", "gc")
 """Phases that are found without being named, wherever it records."""
+FOUND_AT = 2
+"""Step after which the model is found, or never; its gradients are still held."""
 
 
 class AutoProfiler(Profiler):
@@ -95,10 +100,12 @@ class AutoProfiler(Profiler):
     """
 
     __slots__ = (
+        "_before_bytes",
         "_by_hand",
         "_capture_comm",
         "_compilations",
         "_counting",
+        "_doubts",
         "_events_of_optimizers",
         "_fingerprints",
         "_measure_flops",
@@ -110,6 +117,7 @@ class AutoProfiler(Profiler):
         "_undo",
     )
 
+    _before_bytes: int
     _compilations: Compilations
     _counting: Counting | None
     _settings: Provenance
@@ -141,6 +149,7 @@ class AutoProfiler(Profiler):
         collectors: Sequence[str | Collector] = (),
         inline: bool = False,
     ) -> None:
+        """Nothing is recorded before `start()`; the class says what the arguments mean."""
         super().__init__(
             run_dir,
             name,
@@ -156,8 +165,8 @@ class AutoProfiler(Profiler):
             peak_flops=peak_flops,
             inline=inline,
         )
-        self._models = several(model, nn.Module)
-        self._optimizer = next(iter(several(optimizer, object)), None)
+        self._doubts: list[str] = []
+        self._models, self._optimizer = sorted_out(model, optimizer, self._doubts.append)
         self._capture_comm = capture_comm
         self._measure_flops = measure_flops
         self._fingerprints = Fingerprints() if fingerprint_batches else None
@@ -166,8 +175,9 @@ class AutoProfiler(Profiler):
 
     # --- start and end --------------------------------------------------------
 
-    def _go(self, *given: Any) -> None:
-        super()._go(*given)
+    def _go(self, rank: RankInfo, step: object, began: int, said: list[str]) -> None:
+        self._before_bytes = self._opened.file.path.stat().st_size
+        super()._go(rank, step, began, [*said, *self._doubts])
         self._stamps = Stamps(
             self._events,
             self._clock,
@@ -181,7 +191,7 @@ class AutoProfiler(Profiler):
         undo: list[seams.Undo] = []
         self._undo = seams.together(undo)
         self._install(undo)
-        self._look_at_settings(given[1])
+        self._look_at_settings(step)
 
     def _look_at_settings(self, first: object) -> None:
         """Get ready to note what PyTorch is set to, and to count a step's FLOPs."""
@@ -278,17 +288,22 @@ class AutoProfiler(Profiler):
         """Whether a step has ended since `start()`."""
         return bool(self._stamps.steps)
 
+    @property
+    def attempt(self) -> int:
+        """Attempts that the rank's file held at `start()`."""
+        return self._opened.attempt
+
     def step_aside(self, why: str) -> None:
-        """Somebody else records: stop, put everything back, leave no file without a step.
+        """Nothing is to be recorded: stop, put everything back, leave no attempt without a step.
 
         Args:
             why: Why, for the record.
         """
-        empty = not self._stamps.steps and not self._opened.attempt
+        empty = not self._stamps.steps
         self._uninstall()
         self.abandon(why)
         if empty:
-            self._opened.file.path.unlink(missing_ok=True)
+            cut_back(self._opened.file.path, self._before_bytes)
 
     def forget(self) -> None:
         """This process is a forked child: stop recording, leave PyTorch as it was."""
@@ -298,7 +313,7 @@ class AutoProfiler(Profiler):
     def __reduce__(self) -> tuple[Any, ...]:
         """As the base class."""
         make, (idle, settings), more = super().__reduce__()
-        names = ("_models", "_optimizer", "_capture_comm", "_measure_flops")
+        names = ("_models", "_optimizer", "_doubts", "_capture_comm", "_measure_flops")
         own = {name: getattr(self, name) for name in names}
         own["_fingerprints"] = Fingerprints() if self._fingerprints is not None else None
         return make, (idle, {**settings, **own, "_undo": None}), more
@@ -328,13 +343,13 @@ class AutoProfiler(Profiler):
     def _look_around(self) -> None:
         """What the first steps are needed for."""
         steps = self._stamps.steps
-        if steps <= 2:  # noqa: PLR2004  # the model is found, or never
+        if steps <= FOUND_AT:
             with harmless("looking for the model"):
                 self._modules.look(self._events_of_optimizers.owner)
         if self._settings.wanted:
             with harmless("noting what PyTorch was set to"):
                 self._settings.step_ended(steps)
-        if steps == 2:  # noqa: PLR2004  # the model is found, its gradients are still held
+        if steps == FOUND_AT:
             with harmless("measuring the model"):
                 owner = self._events_of_optimizers.owner
                 self._writer.note("model", model_bytes(self._modules.modules, owner))
@@ -342,7 +357,7 @@ class AutoProfiler(Profiler):
         if self._counting is not None and counting:
             with harmless("counting FLOPs"):
                 self._counting.step_ended(steps)
-        self._stamps.watched = counting or self._settings.wanted or steps < 2  # noqa: PLR2004  # as above
+        self._stamps.watched = counting or self._settings.wanted or steps < FOUND_AT
 
     def _sample(self, values: list[Any], stamps: list[Any]) -> None:
         """Sample what belongs to the step that ends now."""
@@ -366,24 +381,3 @@ def accelerator() -> str:
     if torch.backends.mps.is_available():
         return "mps"
     return "xpu" if torch.xpu.device_count() else ""
-
-
-def several(given: Any, kind: type) -> tuple[Any, ...]:
-    """One value or an iterable of them as a tuple; None is none."""
-    if given is None:
-        return ()
-    if isinstance(given, kind) and (kind is nn.Module or not isinstance(given, (list, tuple, set))):
-        return (given,)
-    return tuple(given)
-
-
-def wrapped(optimizer: Any) -> list[torch.optim.Optimizer]:
-    """An optimizer and those inside of it, which wrappers keep as `optimizer`, outside first."""
-    found: list[torch.optim.Optimizer] = []
-    seen: list[Any] = []
-    while optimizer is not None and all(one is not optimizer for one in seen):
-        seen.append(optimizer)
-        if isinstance(optimizer, torch.optim.Optimizer):
-            found.append(optimizer)
-        optimizer = getattr(optimizer, "optimizer", None)
-    return found

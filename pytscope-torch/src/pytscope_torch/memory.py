@@ -54,7 +54,9 @@ class DeviceMemory:
         memory = info.get("memory")
         reset = memory == "reset"
         note = info.get("note") or _unnoted
-        if torch.cuda.is_initialized() or torch.cuda.is_available():
+        # Counted, not asked for: that asks the driver, after which a script that was only just
+        # begun could neither choose its devices nor use them in a process that it forks.
+        if torch.cuda.is_initialized() or torch.cuda.device_count():
             self._read = allocator(torch.cuda, reset=reset, note=note)
         elif torch.backends.mps.is_available():
             self._read = _mps

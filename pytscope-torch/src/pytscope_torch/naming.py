@@ -2,7 +2,8 @@
 
 Instrumentation sees edges: a fetch, a forward pass, a backward pass, an
 optimizer step. `Naming` turns the keys it wrote (`pytscope_torch.stamps`) into
-keys that `pytscope.tile` knows, one for one, so that no stamp moves:
+keys that `pytscope.tile` knows. A block's opening becomes three of them, with its
+stamp: the gap before it, a slot for a micro-batch's begin or end, and itself.
 
 - A *round* is a fetch and what follows it up to the next fetch. It trained if
   a backward pass was in it, or a forward pass and an optimizer step; a backward
@@ -17,7 +18,7 @@ keys that `pytscope.tile` knows, one for one, so that no stamp moves:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pytscope.recording.drain import Drain
@@ -28,10 +29,13 @@ from pytscope.recording.keys import (
     FETCH,
     MICRO,
     START,
+    Key,
     Open,
     is_close,
     is_end,
 )
+from pytscope.recording.plain import name_of
+from pytscope.recording.prefix import TYPES
 from pytscope_torch.stamps import (
     BACKWARD,
     BROKE,
@@ -39,8 +43,9 @@ from pytscope_torch.stamps import (
     EVALUATE,
     FORWARD,
     GAP,
-    NO_GRAD,
+    OPENED,
     OPTIMIZER,
+    PASSES,
     SLOT,
 )
 
@@ -51,7 +56,6 @@ MAX_KEYS = 1_000_000
 """Keys of the shapes of steps that are remembered, all together."""
 PLACEHOLDERS = (GAP, SLOT, BROKE)
 FETCHES = (FETCH, CREATE)
-PASSES = (FORWARD, EVALUATE, NO_GRAD)
 
 
 class NamingDrain(Drain):
@@ -78,44 +82,100 @@ class NamingDrain(Drain):
         return super().finish(self._named(events), now)
 
     def _named(self, events: list[Any]) -> list[Any]:
-        named = list(events)
-        named[::2] = self._naming(events[::2])
+        keys, values = events[::2], events[1::2]
+        named: list[Any] = []
+        start = 0
+        for step, count in self._naming.runs(keys):
+            stop = start + step.size * count
+            named += step.applied(values[start:stop], count)
+            start = stop
+        return named
+
+
+class Named:
+    """The keys of a shape of step, named.
+
+    Args:
+        keys: As stamped.
+
+    Attributes:
+        size: How many were stamped.
+    """
+
+    __slots__ = ("_keys", "_places", "size")
+
+    def __init__(self, keys: Sequence[object]) -> None:
+        self.size = len(keys)
+        unfolded, self._places = unfold(keys)
+        self._keys = name_step(unfolded)
+
+    def applied(self, values: list[Any], count: int) -> list[Any]:
+        """Named keys and their values, of so many steps in a row.
+
+        Args:
+            values: What was stamped.
+            count: How many steps.
+        """
+        size = self.size
+        named: list[Any] = [None] * (2 * len(self._keys) * count)
+        named[::2] = self._keys * count
+        if count == 1:
+            named[1::2] = map(values.__getitem__, self._places)
+        else:
+            for at, place in enumerate(self._places):
+                named[2 * at + 1 :: 2 * len(self._keys)] = values[place::size]
         return named
 
 
 class Naming:
-    """Names the placeholders in the keys of a recording, step by step."""
+    """Names the keys of a recording, step by step."""
 
     def __init__(self) -> None:
-        self._shapes: dict[tuple[object, ...], list[object]] = {}
+        self._shapes: dict[tuple[object, ...], Named] = {}
         self._size = 0
 
-    def __call__(self, keys: list[object]) -> list[object]:
-        """The same keys with every placeholder named.
+    def runs(self, keys: list[Any]) -> Iterator[tuple[Named, int]]:
+        """The steps, named, and how many in a row have the same keys.
 
         Args:
             keys: Keys of the event list from just after a step end on; what
                 follows the last step end is still going on.
         """
-        out: list[object] = []
+        if not TYPES.issuperset(map(type, keys)):
+            keys = [key if isinstance(key, Key) else name_of(key) for key in keys]
         start = 0
-        for place, key in enumerate(keys):
-            if is_end(key):
-                out += self._step(tuple(keys[start : place + 1]))
-                start = place + 1
-        if start < len(keys):
-            out += self._step(tuple(keys[start:]))
-        return out
+        while start < len(keys):
+            stop = next((i for i in range(start, len(keys)) if is_end(keys[i])), len(keys) - 1) + 1
+            step = keys[start:stop]
+            size, count = len(step), 1
+            while keys[stop : stop + size] == step:
+                stop += size
+                count += 1
+            yield self._step(tuple(step)), count
+            start = stop
 
-    def _step(self, keys: tuple[object, ...]) -> list[object]:
+    def _step(self, keys: tuple[object, ...]) -> Named:
         named = self._shapes.get(keys)
         if named is None:
             self._size += len(keys)
             if self._size > MAX_KEYS:
                 self._shapes.clear()
                 self._size = len(keys)
-            named = self._shapes[keys] = name_step(keys)
+            named = self._shapes[keys] = Named(keys)
         return named
+
+
+def unfold(keys: Sequence[object]) -> tuple[list[object], list[int]]:
+    """Keys with placeholders in front of each block, and of which of the keys each comes."""
+    out: list[object] = []
+    places: list[int] = []
+    for place, key in enumerate(keys):
+        if key in OPENED:
+            out += (GAP, SLOT)
+            places += (place, place)
+        out.append(key)
+        places.append(place)
+    return out, places
 
 
 def name_step(keys: Sequence[object]) -> list[object]:

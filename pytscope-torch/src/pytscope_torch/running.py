@@ -9,41 +9,36 @@ change how the script ends.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytscope.model.errors import UsageError
 from pytscope.model.escaping import visible
 from pytscope.recording import lifecycle
 from pytscope.recording.harmless import harmless
 from pytscope.recording.rank import RankInfo, detect_rank
 from pytscope.runs.locks import is_held
 from pytscope_torch.arriving import Arrival
+from pytscope_torch.folders import Place, given_folder, new_folder, take_away
 from pytscope_torch.scripts import Script
 
 if TYPE_CHECKING:
     from pytscope.recording.profiler import Profiler
     from pytscope_torch.auto import AutoProfiler
 
-PARENT = Path("runs")
 OTHERS_S = 10.0
 """Longest wait for other ranks to have written their ends."""
 REPORT_S = 600.0
 """Longest time that a report may take."""
-UUID = re.compile(r"^([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
-"""What `torchrun --standalone` calls a job; a part of it tells it from others."""
 STEPPED_ASIDE = "the script records itself"
 NO_STEP = (
-    "no training step was seen: no torch optimizer stepped in the script's main thread; processes "
-    "that it starts are not recorded (start them with torchrun, or use AutoProfiler in them)"
+    "no torch optimizer stepped in the script's main thread, and processes that it starts "
+    "are not recorded (start them with torchrun, or use AutoProfiler in them)"
 )
 
 
@@ -54,6 +49,7 @@ def run_script(
     folder: str | None = None,
     module: bool = False,
     flops: bool = False,
+    memory: bool = False,
     report: Sequence[str] | None = (),
 ) -> Callable[[], None]:
     """Get ready to run a script and record it.
@@ -64,6 +60,7 @@ def run_script(
         folder: Folder of the run; None makes a new one under `runs`.
         module: Whether it is a module's name.
         flops: Whether to count the FLOPs of a step.
+        memory: Whether to sample memory after each step.
         report: Options of the report at the end; None prints none.
 
     Returns:
@@ -74,45 +71,8 @@ def run_script(
     """
     found = Script(script, arguments, module=module)
     rank = detect_rank(os.environ)
-    place = partial(Path, Path(folder).absolute()) if folder else new_folder(found.name, rank)
-    return Observed(found, place, rank, flops=flops, report=report)
-
-
-def new_folder(name: str, rank: RankInfo) -> Callable[[], Path]:
-    """What finds a folder for a run that was given none; all ranks of a launch get the same.
-
-    Raises:
-        UsageError: Ranks on several hosts have no name in common.
-    """
-    stem = re.sub(r"[^\w.-]+", "-", name.removesuffix(".py")).strip("-.") or "script"
-    parent = PARENT.absolute()
-    if (rank.world or 1) > 1:
-        return partial(Path, parent / f"{stem}-{launch_name(rank, os.environ)}")
-    return partial(numbered, parent, stem)
-
-
-def numbered(parent: Path, stem: str) -> Path:
-    """A new folder, by the first number that is above all others."""
-    parent.mkdir(parents=True, exist_ok=True)
-    taken = [re.fullmatch(rf"{re.escape(stem)}-(\d+)", path.name) for path in parent.iterdir()]
-    number = max((int(match[1]) for match in taken if match), default=0) + 1
-    while True:
-        folder = parent / f"{stem}-{number}"
-        with suppress(FileExistsError):  # another one was just started
-            folder.mkdir()
-            return folder
-        number += 1
-
-
-def launch_name(rank: RankInfo, environ: Mapping[str, str]) -> str:
-    """What the ranks of one launch have in common, and other launches have not."""
-    if rank.job is not None and rank.job != "none":
-        short = UUID.sub(r"\1", rank.job)
-        return re.sub(r"[^\w-]+", "-", short)[:40]
-    if environ.get("LOCAL_WORLD_SIZE") == str(rank.world):
-        return f"p{os.getppid()}"
-    msg = "ranks on several hosts need one folder that they all know"
-    raise UsageError(msg, hint="Give it: pytscope run -o DIR -- …")
+    place = given_folder(folder) if folder else new_folder(found.name, rank)
+    return Observed(found, place, rank, flops=flops, memory=memory, report=report)
 
 
 class Observed:
@@ -123,26 +83,30 @@ class Observed:
         place: Finds the folder of the run.
         rank: Which rank this process is.
         flops: Whether to count the FLOPs of a step.
+        memory: Whether to sample memory after each step.
         report: Options of the report at the end; None prints none.
     """
 
     def __init__(
         self,
         script: Script,
-        place: Callable[[], Path],
+        place: Callable[[], Place],
         rank: RankInfo,
         *,
         flops: bool,
+        memory: bool,
         report: Sequence[str] | None,
     ) -> None:
         self._script = script
         self._place = place
         self._rank = rank
         self._flops = flops
+        self._memory = memory
         self._report = report
         self._process = os.getpid()
         self._environ = dict(os.environ)
         self._cwd = Path.cwd()
+        self._new: tuple[Path, ...] = ()
         self._recorder: AutoProfiler | None = None
         self._own: Profiler | None = None
         self._arrival = Arrival("torch", self._attach)
@@ -170,11 +134,22 @@ class Observed:
         with harmless("attaching to the script", always=True):
             from pytscope_torch.auto import AutoProfiler
 
-            folder = self._place()
-            recorder = AutoProfiler(folder, distributed=True, measure_flops=self._flops)
+            folder, self._new = self._place()
+            recorder = AutoProfiler(
+                folder,
+                distributed=True,
+                measure_flops=self._flops,
+                collect_memory=self._memory,
+            )
             self._recorder = recorder
             recorder.start()
-            self._say(f"recording {self._script.name} into {self._shown(folder)}")
+            if not recorder.recording:  # the log says why
+                self._recorder = None
+                take_away(self._new)
+                return
+            held = recorder.attempt
+            more = f", which holds a run: this is its attempt {held}" if held else ""
+            self._say(f"recording {self._script.name} into {self._shown(folder)}{more}")
 
     def _met(self, other: Profiler) -> None:
         """A recorder starts; unless it is ours, the script records itself."""
@@ -186,8 +161,7 @@ class Observed:
             self._say(f"{STEPPED_ASIDE}; pytscope run steps aside")
             with harmless("stepping aside"):
                 recorder.step_aside(STEPPED_ASIDE)
-                with suppress(OSError):
-                    recorder.folder.rmdir()  # if nothing else is in it
+                take_away(self._new)
 
     # --- at its end -----------------------------------------------------------
 
@@ -214,10 +188,14 @@ class Observed:
                 self._say(f"{self._script.name} did not import torch: nothing was recorded")
             return None
         recorder, self._recorder = self._recorder, None
+        if not recorder.stepped:
+            why = NO_STEP if error is None else f"{self._script.name} ended with {_named(error)} first"
+            self._say(f"no training step was seen: {why}; nothing is kept")
+            recorder.step_aside("no training step was seen")
+            take_away(self._new)
+            return None
         trace = None if error is None else error.__traceback__
         recorder.__exit__(None if error is None else type(error), error, trace)
-        if not recorder.stepped:
-            self._say(NO_STEP)
         return recorder.folder
 
     def _print_report(self, folder: Path) -> None:
@@ -256,6 +234,13 @@ class Observed:
 
 def _ended_well(error: BaseException | None) -> bool:
     return error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
+
+
+def _named(error: BaseException) -> str:
+    """What ended a script, in words."""
+    if isinstance(error, SystemExit):
+        return f"exit code {error.code}" if isinstance(error.code, int) else "an error message"
+    return type(error).__name__
 
 
 def wait_for_ranks(folder: Path, longest_s: float = OTHERS_S) -> None:

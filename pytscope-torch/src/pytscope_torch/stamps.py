@@ -1,9 +1,9 @@
 """Stamps that instrumentation places: a block's edges, before anyone can tell its name.
 
 The hot path of `AutoProfiler`. What a stretch of time was is often known only
-later: a forward pass was evaluation if no backward pass followed. So the gap
-before each block gets a placeholder, and `pytscope_torch.naming` turns the
-placeholders of a step into names in the writer's thread, once per shape of step.
+later: a forward pass was evaluation if no backward pass followed. So
+`pytscope_torch.naming` puts placeholders in front of each block and turns them
+into names in the writer's thread, once per shape of step.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ COMM = Open("comm")
 COMPILE = Open("compile")
 H2D = Open("h2d")
 GC = Open("gc")
+PASSES = (FORWARD, EVALUATE, NO_GRAD)
+WHOLE = (OPTIMIZER, TIDYING, CHECKPOINT, COMM, COMPILE)
+OPENED = frozenset((CREATE, FETCH, *PASSES, BACKWARD, *WHOLE))
+"""What `Stamps.open` opens: a gap ends there."""
 SELDOM = 8
 """Steps that may pass before somebody looks at what hardly ever changes."""
 
@@ -122,10 +126,6 @@ class Stamps:
         reading = self._reading
         now = reading()
         events = self._events
-        events.append(GAP)
-        events.append(now)
-        events.append(SLOT)
-        events.append(now)
         events.append(key)
         events.append(now)
 

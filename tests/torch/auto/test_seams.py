@@ -14,7 +14,7 @@ from tests.torch.auto.made import MS, Case, SleepySGD, loader, torch  # skips wi
 
 from pytscope.recording.keys import CLOSE, Open  # isort: skip
 from pytscope_torch import seams  # isort: skip
-from pytscope_torch.auto import wrapped  # isort: skip
+from pytscope_torch.given import wrapped  # isort: skip
 from pytscope_torch.seams.blocks import transfers  # isort: skip
 from pytscope_torch.seams.modules import SLOT_NAME  # isort: skip
 from tests.torch.auto.loops.optimizers import Accelerated, Lookahead  # isort: skip
@@ -233,7 +233,7 @@ def test_a_long_evaluation_stays_one_when_it_is_written_in_parts(tmp_path: Path)
         for _ in range(3):
             case.train(x, y)
         case.profiler._writer.flush()
-        for part in (5000, 500):
+        for part in (9000, 500):
             case.net.eval()
             kept = torch.utils.data.TensorDataset(torch.ones(part, 4))
             for (a,) in torch.utils.data.DataLoader(kept):  # with gradients, as many forget

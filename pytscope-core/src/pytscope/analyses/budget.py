@@ -58,6 +58,10 @@ TARGET_MFU = 0.40
 """MFU of the counted steps that a tuned run reaches."""
 TUNED_SHARE = 0.20
 """Share of wall that a tuned run still leaves in stalls."""
+UNNAMED_WATCH = 0.25
+"""Share of `other` from which a panel says `watch`, and from which the rule speaks."""
+WARMUP_WATCH = 0.50
+"""Share of warm-up from which the panel says `watch`: most of the wall is in no rate."""
 
 
 @attrs.frozen(eq=False)
@@ -162,6 +166,8 @@ class Budget:
             the recorded durations.
         impossible: Contradictions; the lines are as computed, never clamped.
         parts: What other analyzers moved between lines, and why.
+        exchange_measured: Whether the ranks' exchange has a phase (`comm`) in most of
+            the steps counted; None in a run of one rank.
     """
 
     shown_rank: int
@@ -182,6 +188,7 @@ class Budget:
     has_wall: bool = True
     impossible: tuple[Impossible, ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
+    exchange_measured: bool | None = None
 
     @property
     def measured(self) -> str:
@@ -245,20 +252,23 @@ class Budget:
         stalls = Severity.of_share(self.stall_share - TUNED_SHARE)
         if stalls is Severity.HIGH:
             return Status.BAD
-        return Status.OK if stalls is Severity.INFO else Status.WATCH
+        if not self.steps:
+            return Status.NOT_MEASURED
+        unknown = self.share("other") >= UNNAMED_WATCH or self.share("warmup") >= WARMUP_WATCH
+        return Status.WATCH if unknown or stalls is not Severity.INFO else Status.OK
 
     def _rows(self) -> Iterator[Row]:
         for line in self.lines:
             note = "recoverable" if line.recoverable else ""
+            if line.name == "communication" and self.exchange_measured is False:
+                note = "only what has a phase; the rest is not measured"
             yield Meter(line.name, line.share, duration(line.ns), note, group="budget")
         for seen in self.impossible:
             yield Text(f"impossible: {seen.message} Suspect: {seen.suspect}.")
         yield from map(Text, self._notes())
 
     def _notes(self) -> Iterator[str]:
-        if self.mfu is None:
-            yield f"MFU is not measured: needs {self.mfu_reason}"
-        elif self.mfu_steps is not None and self.steps_wall_ns != self.wall_ns:
+        if self.mfu_steps is not None and self.steps_wall_ns != self.wall_ns:
             yield (
                 f"over the {duration(self.steps_wall_ns)} of counted steps alone, "
                 f"MFU is {percent(self.mfu_steps)}"
@@ -266,6 +276,11 @@ class Budget:
         for part in self.parts:
             moved = f"{duration(part['ns'])} of {part['take_from']} counted as {part['give_to']}"
             yield f"{moved}: {part['why']}"
+        if self.exchange_measured is False:
+            yield (
+                "communication between ranks is not measured: it has no phase in most steps and is "
+                "inside others, such as backward"
+            )
         if self.rank_count > 1:
             which = f"rank {self.shown_rank} of {self.rank_count} shown"
             yield f"{which}, the one of median {self.measured}"

@@ -219,6 +219,7 @@ class Coverage:
         skipped_steps: Its steps whose update was skipped.
         has_wall: Whether the ranks' wall was measured; if not, it is the sum of
             the recorded durations.
+        one_file: Whether a single rank's file was opened instead of the run's folder.
     """
 
     shown_rank: int
@@ -254,11 +255,12 @@ class Coverage:
     scalars: tuple[str, ...] = ()
     skipped_steps: int = 0
     has_wall: bool = True
+    one_file: bool = False
 
     @property
     def by_choice(self) -> bool:
-        """Whether ranks are missing because only rank 0 was to record."""
-        return self.recorded == "zero" and self.ranks_present == (0,)
+        """Whether ranks are missing because one file was opened, or only rank 0 was to record."""
+        return self.one_file or (self.recorded == "zero" and self.ranks_present == (0,))
 
     @property
     def stopped(self) -> tuple[RankCoverage, ...]:
@@ -327,7 +329,12 @@ class Coverage:
             yield Table(header, tuple(map(_row, self.ranks)), right=(0, 1, 2, 3))
 
     def _missing(self) -> Iterator[str]:
-        if self.ranks_missing:
+        if self.one_file and self.world > 1:
+            yield (
+                f"one file was opened, of {ranks_named(self.ranks_present)} of {self.world:,}; "
+                "its folder has the others"
+            )
+        elif self.ranks_missing:
             why = " (only rank 0 was set to record)" if self.by_choice else ""
             yield f"no records of {ranks_named(self.ranks_missing)}{why}"
         if self.ranks_empty:

@@ -7,20 +7,26 @@ from collections.abc import Iterator, Mapping
 import attrs
 import numpy as np
 
+from pytscope.analyses.budget import UNNAMED_WATCH
 from pytscope.analyses.column import Column
 from pytscope.analyses.throughput import Throughput
 from pytscope.analyses.units import count, duration, percent, rate
 from pytscope.model.findings import StepRange
 from pytscope.model.panels import Meter, Panel, Row, Spark, Status, Text
 from pytscope.model.records import NOT_TRAINING
+from pytscope.model.wording import listed
 from pytscope.runs.run import Bools, Floats
 
 DATA_WATCH = 0.10
 """Share of `data` from which the panel says `watch`, and from which the rule speaks."""
 DATA_BAD = 0.20
 """Share of `data` from which the panel says `bad`."""
+RARE = 0.5
+"""Part of the steps below which a phase's amount is told for each step that has it."""
 LONE_STEP = 3.0
 """Multiple of the median from which the panel names the slowest step."""
+EVERY_RANK = ("TIMING.DATALOADER_BOUND", "TIMING.GC_PAUSES")
+"""Rules on timing that look at every rank."""
 SPARK_VALUES = 1_200
 """Most values a sparkline is given; a multiple of the cells that reporters draw."""
 
@@ -160,22 +166,26 @@ class Timing:
             if value is not None
         ]
         typical = f"median {duration(self.median_ns)} · p95 {duration(self.p95_ns)}"
-        shown = " · ".join([count(self.steps, "step"), every, *rates])
+        whose = [f"rank {self.rank} of {self.ranks:,}"] if self.ranks > 1 else []
+        shown = " · ".join([*whose, count(self.steps, "step"), every, *rates])
         return f"{shown}   ({typical} · spread {percent(self.spread)})"
 
     def _status(self) -> Status:
         data = self.share("data")
         if data >= DATA_BAD:
             return Status.BAD
-        return Status.WATCH if data >= DATA_WATCH else Status.OK
+        unnamed = self.share("other") >= UNNAMED_WATCH
+        return Status.WATCH if unnamed or data >= DATA_WATCH else Status.OK
 
     def _rows(self) -> Iterator[Row]:
         caption = f"{self.measured} of rated steps"
         yield Spark("step time", _thinned(self.wall.values / 1e6), caption)
         for name, phase in self.phases.items():
-            each = duration(phase.total_ns / self.steps)
-            rare = f"in {count(phase.steps, 'step')}" if phase.steps < self.steps else ""
-            yield Meter(name, phase.share, each, rare, group="timing")
+            rare = phase.steps < RARE * self.steps
+            each = duration(phase.total_ns / (phase.steps if rare else self.steps))
+            some = f"in {count(phase.steps, 'step')}" if phase.steps < self.steps else ""
+            note = f"each, {some}" if rare and phase.steps > 1 else some
+            yield Meter(name, phase.share, each, note, group="timing")
         lone = int(np.argmax(self.training.values))
         longest = int(self.training.values[lone])
         if longest >= LONE_STEP * max(self.median_ns, 1):
@@ -188,13 +198,14 @@ class Timing:
         if self.ranks > 1:
             whole = "wall" if self.has_wall else "recorded time"
             yield f"rank {self.rank} of {self.ranks} shown, the one of median {whole}"
+            yield f"checks of timing look at this rank alone, but for {listed(EVERY_RANK)}"
         for what, throughput in self.throughput.items():
             yield from throughput.notes(what, self.steps, self.rank, self.ranks)
         if not self.has_timeline:
             yield "recorded time, not wall: the source knows only durations"
             rates = "steps/s are over the wall of the whole run, its start included"
             yield rates if self.has_wall else "throughput is not measured"
-        yield "per-step amounts are means; median, p95 and spread are of training time"
+        yield "amounts are means a step, or a step that has them where few do; median, p95 and spread are of training time"
 
 
 def _thinned(values: Floats) -> tuple[float, ...]:

@@ -36,6 +36,13 @@ def analyze(run: Run, registry: Registry, options: AnalyzeOptions | None = None)
         NothingUsable: The run, or the asked-for part of it, is empty.
         PluginError: A plugin failed and `raise_errors` is set.
     """
+    return analyzed(run, registry, options)[0]
+
+
+def analyzed(
+    run: Run, registry: Registry, options: AnalyzeOptions | None = None
+) -> tuple[Report, Run]:
+    """The report of a run, and the run as it was prepared for it; otherwise as `analyze`."""
     asked = options or AnalyzeOptions()
     guard = registry.guard.another(reraise=asked.raise_errors)
     reasons = disabled_rules(registry, asked)
@@ -56,7 +63,7 @@ def analyze(run: Run, registry: Registry, options: AnalyzeOptions | None = None)
     during = (*failed, *ruled, *undrawn, *unwritable, *guard.noted)
     problems = _sorted((*registry.problems, *registry.late, *during))
     spent = {**registry.guard.spent_ns, **guard.spent_ns}
-    return Report(
+    report = Report(
         run=summarise(prepared),
         folded=fold((f for c in checked for f in c.findings), registry.rule_names),
         checks=tuple(c.check for c in checked),
@@ -67,6 +74,7 @@ def analyze(run: Run, registry: Registry, options: AnalyzeOptions | None = None)
         tool_version=next((p.version for p in registry.plugins if p.builtin), ""),
         show_plugins=asked.show_plugins,
     )
+    return report, prepared
 
 
 def prepare(run: Run, options: AnalyzeOptions) -> Run:

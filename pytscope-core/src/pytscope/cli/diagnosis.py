@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pytscope.analysis.orchestrator import analyze, prepare
+from pytscope.analysis.orchestrator import analyzed
 from pytscope.api import opened
 from pytscope.cli import gates
 from pytscope.cli.asked import Asked, analyze_options, look
@@ -45,10 +45,9 @@ def diagnose(
     options = analyze_options(asked, config, registry, raise_errors=reraise)
     with reading(path):
         run = opened(path, registry, source=asked.source, attempt=asked.attempt)
-        report = analyze(run, registry, options)
+        report, prepared = analyzed(run, registry, options)
     shown = gates.at_least(report, first(asked.severity, config.severity) or Severity.INFO)
     drawn = draw(shown, targets, registry, look(asked, config, presentation), reraise=reraise)
-    prepared = prepare(run, options)
     if not gates.usable(prepared.timelines):
         raise NothingUsable(gates.unusable_reason(prepared))
     # A reporter that failed is known only after drawing.

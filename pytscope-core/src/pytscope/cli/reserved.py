@@ -6,9 +6,12 @@ catches the rest: what their threads, child processes and exit functions write.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import sys
 import threading
+from typing import NoReturn
 
 import click
 
@@ -43,12 +46,24 @@ def end_soon(code: int) -> None:
     Args:
         code: Exit code of the process.
     """
-    here = threading.current_thread()
-    left = [t.name for t in threading.enumerate() if t is not here and not t.daemon]
-    if left:
+    others = [t for t in threading.enumerate() if t is not threading.current_thread()]
+    left = [t.name for t in others if not t.daemon]
+    if not left and others:
+        _leave(code)
+    elif left:
         timer = threading.Timer(PATIENCE_S, _end, (code, left))
         timer.daemon = True
         timer.start()
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: a daemon thread at work while the interpreter is taken down can crash it."""
+    atexit._run_exitfuncs()  # noqa: SLF001  # what the interpreter would call
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    os._exit(code)
 
 
 def _end(code: int, left: list[str]) -> None:

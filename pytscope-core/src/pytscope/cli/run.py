@@ -14,6 +14,7 @@ from pytscope.cli.presentation import Presentation, presentation_options
 @click.option("-o", "--output", "folder", metavar="DIR", help="The run's folder.")
 @click.option("-m", "module", is_flag=True, help="SCRIPT names a module, as for python -m.")
 @click.option("--flops", is_flag=True, help="Count the FLOPs of one training step as it runs.")
+@click.option("--memory", is_flag=True, help="Sample memory after each step, to find leaks.")
 @click.option("--no-report", is_flag=True, help="Record only; print no report at the end.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
@@ -26,7 +27,10 @@ def run(
     Nothing in the script needs to change. What pytscope says, the report too,
     goes to standard error: standard output is the script's own. Exit code and
     exceptions are the script's as well. Without -o the run goes to a new folder,
-    runs/SCRIPT-1, -2 and so on. Under torchrun every rank is recorded:
+    runs/SCRIPT-1, -2 and so on. Where no training step is seen nothing is kept.
+
+    Under torchrun every rank is recorded, without -o into runs/SCRIPT-JOB, by the
+    launcher's name of the job:
 
     torchrun --nproc-per-node 2 -m pytscope run -o runs/x -- train.py
 

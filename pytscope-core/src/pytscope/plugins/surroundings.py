@@ -56,7 +56,7 @@ def kept(changed: list[str]) -> Iterator[None]:
         changed: Gets the names of the settings that had to be put back.
     """
     before = [setting.read() for setting in SETTINGS]
-    aside = sys.stderr if type(sys.stderr) is Aside else Aside(sys.stderr)
+    aside = sys.stderr if type(sys.stderr) is Aside else _aside(sys.stderr)
     try:
         with contextlib.redirect_stdout(aside), contextlib.redirect_stderr(aside), np.errstate():
             yield
@@ -87,6 +87,18 @@ def _same(now: Any, before: Any) -> bool:
     return bool(now == before)
 
 
+def _aside(stream: TextIO | None) -> Aside:
+    """The stand-in for a stream, the same each time and kept for good.
+
+    `print` in another thread may be using it still, without a reference of its own.
+    """
+    for known in _ASIDES:
+        if known.stands_for(stream):
+            return known
+    _ASIDES.append(Aside(stream))
+    return _ASIDES[-1]
+
+
 class Aside(io.TextIOBase):
     """Standard error as plugins get it: closing it does nothing, and writing never fails.
 
@@ -96,6 +108,10 @@ class Aside(io.TextIOBase):
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
+
+    def stands_for(self, stream: TextIO | None) -> bool:
+        """Whether text goes to this stream."""
+        return self._stream is stream
 
     def write(self, text: str) -> int:
         """Write text, or lose it when nobody can take it."""
@@ -207,3 +223,6 @@ SETTINGS = (
     Setting("environment variables that pytscope reads", _environment, _set_environment),
     Setting("", _hooks, _set_hooks),
 )
+
+
+_ASIDES: list[Aside] = []

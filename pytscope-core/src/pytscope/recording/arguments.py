@@ -12,6 +12,8 @@ from pytscope.recording.harmless import tried
 MAX_STEP = 10**15
 """Largest number of a first step; the reader takes step numbers up to 2**53."""
 
+RESET = "reset"
+
 Say = Callable[[str], object]
 
 
@@ -46,6 +48,22 @@ def amount(name: str, value: Any, say: Say) -> float | None:
         return number
     say(f"{name}={_shown(value)} is no number above 0; it is left out")
     return None
+
+
+def memory_mode(value: Any, say: Say) -> bool | str:
+    """Whether memory is sampled, and `"reset"` where its peak is reset too.
+
+    Args:
+        value: What was given as `collect_memory`.
+        say: Called with a sentence when it is neither a truth value nor `"reset"`.
+    """
+    if not isinstance(value, str):
+        return tried(lambda: bool(value), lambda _: True)
+    if value != RESET:
+        known = f"True, False and {RESET!r} are known"
+        say(f"collect_memory={_shown(value)} is unknown ({known}); it is taken for True")
+        return True
+    return RESET
 
 
 def _shown(value: object) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, cast
 
 from pytscope.recording import collectors as _collectors
 from pytscope.recording import lifecycle, provenance
-from pytscope.recording.arguments import MAX_STEP, amount, count
+from pytscope.recording.arguments import MAX_STEP, amount, count, memory_mode
 from pytscope.recording.clock import GivenClock
 from pytscope.recording.collectors import Collector, Sampler
 from pytscope.recording.drain import Drain
@@ -99,6 +99,7 @@ class Profiler(Recorder):
         peak_flops: float | None = None,
         inline: bool = False,
     ) -> None:
+        """Nothing is recorded before `start()`; the class says what the arguments mean."""
         super().__init__()
         self._asked = False
         self._run_dir = run_dir
@@ -275,13 +276,14 @@ class Profiler(Recorder):
 
     def _start_collectors(self, rank: RankInfo) -> list[Sampler]:
         wanted = list(self._collector_names)
-        if self._memory:
+        memory = memory_mode(self._memory, self._say)
+        if memory:
             adapter = torch_adapter()
             wanted += ["device_memory"] if adapter is None else adapter.memory_collectors()
         info = {
             "run_dir": os.fspath(self._run_dir),
             "rank": rank.rank,
-            "memory": self._memory,
+            "memory": memory,
             "note": self._writer.note,
         }
         found = [_collectors.started(item, info, self._say) for item in wanted]

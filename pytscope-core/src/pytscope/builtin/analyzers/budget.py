@@ -23,6 +23,7 @@ from pytscope.stats import ranges
 
 MOST_RANKS = 64
 """Runs of more ranks keep the lines of three."""
+_MOST = 0.5
 
 
 @attrs.frozen
@@ -68,6 +69,7 @@ def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
         has_timeline=run.has_timeline,
         has_wall=run.has_wall,
         impossible=tuple(_joined(odd)),
+        exchange_measured=_exchange(run),
         parts=tuple(
             {"take_from": p.take_from, "give_to": p.give_to, "ns": p.ns, "why": p.why}
             for p in parts
@@ -96,6 +98,15 @@ def _rank(
         odd += split(lines, useful_s, rank, has_timeline=known.has_timeline)
     odd += move(lines, late, rank, shown=shown)
     return _Counted(rank, wall, lines, _mfu(useful_s, wall, known))
+
+
+def _exchange(run: Run) -> bool | None:
+    """Whether most of the shown rank's rated steps have `comm`; None in a run of one rank."""
+    if max(run.world_size or 0, len(run.timelines)) < 2:  # noqa: PLR2004  # two exchange
+        return None
+    rated = run.shown.rated
+    there = int((run.shown.phase_ns("comm")[rated] > 0).sum())
+    return bool(rated.any()) and there >= _MOST * int(rated.sum())
 
 
 def _mfu(useful_s: float | None, wall_ns: int, known: Figures) -> float | None:

@@ -60,6 +60,7 @@ def coverage(run: Run) -> Coverage:
         notes=run.notes,
         clock_faults=clock_faults(run),
         has_wall=run.has_wall,
+        one_file=run.source == "pytscope" and run.path.endswith(".pts") and len(run.ranks) == 1,
         scalars=run.shown.scalars,
         skipped_steps=int((run.shown.has(Flag.SKIPPED) & ~run.shown.has(Flag.REDONE)).sum()),
     )

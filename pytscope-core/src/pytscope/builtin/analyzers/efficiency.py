@@ -50,7 +50,10 @@ class Figures:
 def figures(run: Run) -> Figures:
     """The run's FLOPs per step and peak, checked."""
     flops, peak = run.flops_per_step, run.peak_flops
-    needs = {"FLOPs per step (--flops-per-step)": flops, "peak FLOP/s (--peak-tflops)": peak}
+    needs = {
+        "FLOPs per step (--flops-per-step, or recorded as flops_per_step)": flops,
+        "peak FLOP/s (--peak-tflops, or recorded as peak_flops)": peak,
+    }
     absent = " and ".join(need for need, value in needs.items() if value is None)
     odd = [
         Impossible("figures", f"{name} of {value!r} cannot be.", f"the {name} given")
@@ -59,9 +62,7 @@ def figures(run: Run) -> Figures:
     ]
     if not odd and flops is not None and peak is not None and not math.isfinite(flops / peak):
         odd = [Impossible("figures", f"{flops:g} FLOPs at {peak:g} FLOP/s never end.", "the peak")]
-    missing = "possible FLOPs and peak" if odd else ""
-    if absent:
-        missing = f"{absent}, or both recorded with the run"
+    missing = absent or ("possible FLOPs and peak" if odd else "")
     return Figures(flops, peak, missing, tuple(odd), run.has_timeline)
 
 

@@ -24,6 +24,10 @@ LINE_OF = {
 """Line of pytscope's own phases."""
 
 
+OF_THE_REGION = frozenset(("other", "gc", "compile", "comm", "h2d"))
+"""Phases that before the first step and after the last one are part of setting up and ending."""
+
+
 def line_of(phase: str) -> str:
     """A phase's line; a user's phase that is called like a line of core keeps apart."""
     if phase in LINE_OF:
@@ -36,7 +40,8 @@ def ledger(timeline: Timeline) -> Ledger:
 
     The region of a step decides before its phases do: done again, then
     warm-up, then slowed down by a measurement. What startup and shutdown name
-    goes to the lines of those phases.
+    goes to the lines of those phases, but for what interrupts training: a collection,
+    a compilation, an exchange or a copy while there is no training is part of them.
     """
     lines: Ledger = {"other": 0}
     unrated = np.flatnonzero(~timeline.rated)
@@ -52,7 +57,7 @@ def ledger(timeline: Timeline) -> Ledger:
         _add(lines, "other", attempt.unplaced_ns or 0)
         for region, segments in (("startup", attempt.startup), ("shutdown", attempt.shutdown)):
             for phase, ns in with_eval_fetches(segments):
-                _add(lines, region if phase == "other" else line_of(phase), ns)
+                _add(lines, region if phase in OF_THE_REGION else line_of(phase), ns)
     return {name: ns for name, ns in lines.items() if ns or name == "other"}
 
 

@@ -29,7 +29,15 @@ def timing(run: Run) -> Timing:
     Raises:
         NotMeasured: No step is rated.
     """
-    timeline = run.shown
+    return rank_timing(run, run.shown)
+
+
+def rank_timing(run: Run, timeline: Timeline) -> Timing:
+    """Time the rated steps of a rank.
+
+    Raises:
+        NotMeasured: No step is rated.
+    """
     rated = timeline.rated
     if not rated.any():
         raise NotMeasured(UNRATED)
@@ -42,7 +50,7 @@ def timing(run: Run) -> Timing:
         raise NotMeasured(TIMELESS)
     median, p95 = _quantiles(training)
     redone = timeline.has(Flag.REDONE)
-    throughput = _throughput(run)
+    throughput = _throughput(run, timeline.rank)
     return Timing(
         rank=timeline.rank,
         ranks=len(run.ranks),
@@ -55,7 +63,7 @@ def timing(run: Run) -> Timing:
         median_ns=median,
         p95_ns=p95,
         spread=robust_spread(training),
-        steps_per_s=_steps_per_s(run, len(wall), total),
+        steps_per_s=_steps_per_s(run, timeline, len(wall), total),
         samples_per_s=throughput["samples"].per_s if "samples" in throughput else None,
         tokens_per_s=throughput["tokens"].per_s if "tokens" in throughput else None,
         throughput=throughput,
@@ -83,11 +91,11 @@ def _phase(name: str, each: Ints, wall_ns: int) -> PhaseTiming:
     return PhaseTiming(name, total, median, p95, share, len(there), Column(each))
 
 
-def _steps_per_s(run: Run, rated: int, rated_ns: int) -> float | None:
+def _steps_per_s(run: Run, timeline: Timeline, rated: int, rated_ns: int) -> float | None:
     """Rated steps over their wall; without a timeline, completed steps over the run's wall."""
     if run.has_timeline:
         return rated / rated_ns * 1e9
-    wall, timeline = measured_wall_ns(run.shown), run.shown
+    wall = measured_wall_ns(timeline)
     if not (run.has_wall and wall > 0):
         return None
     told = timeline.metadata.get("completed_steps")
@@ -95,14 +103,13 @@ def _steps_per_s(run: Run, rated: int, rated_ns: int) -> float | None:
     return (told if isinstance(told, int) else recorded) / wall * 1e9
 
 
-def _throughput(run: Run) -> dict[str, Throughput]:
+def _throughput(run: Run, shown: int) -> dict[str, Throughput]:
     """What was counted, by name, in the order in which rates are shown."""
     found: dict[str, Throughput] = {}
     for name in _COUNTED if run.has_timeline else ():
         rates = {t.rank: _per_second(t, name) for t in run.timelines}
         logged = {rank: rate for rank, (rate, _) in rates.items() if rate is not None}
         if logged:
-            shown = run.shown.rank
             found[name] = Throughput.of(logged, shown, rates[shown][1])
     return found
 

@@ -36,7 +36,8 @@ def ranks_missing(
         more. Finding when there are any. Low and suggestive when only rank 0 is
         there (that is how one records rank 0 alone); info when the run says that
         this was asked for; high when more than high_share of the ranks are
-        missing; else medium. Ranks that have fewer steps than others are
+        missing; else medium. Not applicable where a single rank's file was opened
+        instead of the run's folder. Ranks that have fewer steps than others are
         COVERAGE.RANK_SHORT's. Counting, no noise: the false-positive rate is zero.
         No seconds are lost, so cost_s is null; no least number of steps.
 
@@ -54,6 +55,9 @@ def ranks_missing(
     """
     if coverage.world <= 1:
         msg = "the run has one rank"
+        raise NotApplicable(msg)
+    if coverage.one_file and not coverage.ranks_empty:
+        msg = "one rank's file was opened, and not the folder of the run"
         raise NotApplicable(msg)
     gone = tuple(sorted({*coverage.ranks_missing, *coverage.ranks_empty}))
     if gone:

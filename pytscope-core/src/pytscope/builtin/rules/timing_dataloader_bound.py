@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import attrs
 import numpy as np
 
-from pytscope.analyses import Budget, Timing
+from pytscope.analyses import Budget, Interruptions, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.timing import DATA_WATCH
-from pytscope.analyses.units import duration, percent
+from pytscope.analyses.units import duration, percent, ranks_named
+from pytscope.builtin.analyzers.timing import rank_timing
+from pytscope.builtin.rules.loader_fixes import Loader, fix, recorded_loader
+from pytscope.builtin.rules.loader_waits import (
+    FEWEST,
+    TOO_FEW,
+    Floors,
+    Waiting,
+    Waits,
+    waits,
+)
+from pytscope.builtin.rules.missing_phase import meant
+from pytscope.builtin.rules.severities import severity_of
 from pytscope.builtin.rules.slow_steps import beside, slow_steps
 from pytscope.model.errors import Inconclusive, NotMeasured
-from pytscope.model.findings import Confidence, Evidence, Finding, Severity
+from pytscope.model.findings import Confidence, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
-from pytscope.runs.run import Ints
+from pytscope.runs.run import Ints, Run, measured_wall_ns
 from pytscope.stats import period, quantile_interval
 
-FEWEST = 5
 MOST_WORKERS = 64
 """Longest period that is put down to too few workers rather than to epochs."""
 _EVERY_STEP = 0.5
-
-FEW_WORKERS = 8
 
 
 @attrs.frozen
@@ -39,8 +48,10 @@ class Pattern:
 
 @rule("TIMING.DATALOADER_BOUND", since="0.3.0")
 def dataloader_bound(
+    run: Run,
     timing: Timing,
     budget: Budget | None,
+    interruptions: Interruptions | None,
     *,
     min_share: Annotated[float, Bounds(gt=0, lt=1)] = DATA_WATCH,
     min_stall_ms: Annotated[float, Bounds(ge=0)] = 0.5,
@@ -59,22 +70,29 @@ def dataloader_bound(
 
     How it decides:
         stall(step) = max(0, data - healthy_ms x micro-batches), over the rated
-        steps (neither warm-up nor done again) of the shown rank. Finding when
-        sum(stall) / sum(step wall) >= min_share and mean stall >= min_stall_ms,
+        steps (neither warm-up nor done again) of every rank. Finding when on some
+        rank sum(stall) / sum(step wall) >= min_share and mean stall >= min_stall_ms,
         both without the step that stalls longest, so that one hiccup in a long
-        run is none. healthy_ms is what handing over a batch that is ready may
+        run is none. The shown rank is judged by these floors alone; of many ranks
+        one may pass them by chance, so each other one has to pass min_share by
+        sqrt(2 ln ranks) standard errors as well, from the effective number of steps.
+        The rank shown is described, or another one that waits at least 1.25 times
+        as long. Inconclusive when no rank waits and some could not be judged. healthy_ms is what handing over a batch that is ready may
         take; min_share is a tenth because less is within what a loader's own
         bookkeeping costs small models. Fewer than 5 rated steps are
         inconclusive; fewer than 20 make the finding suggestive.
-        cost_s = sum(stall), all steps: the counterfactual is the same run with
-        every batch ready when it is asked for. Severity by the stall's share of
-        the rated steps' wall: high from 0.20, medium from 0.08. The threshold
+        cost_s = sum(stall), all steps, in seconds of the rank described: the
+        counterfactual is the same run with every batch ready when it is asked for.
+        Severity by the stall's share of the rated steps' wall: high from 0.20,
+        medium from 0.08; low where it is under 10 ms or a thousandth of the rank's
+        measured wall. The threshold
         compares a measured sum, not an estimate; on simulated healthy loaders
         (see `python bench/rates.py`) it gives no finding in 628 runs, which
         bounds its false-positive rate by 1 % (95 % confidence).
         It accounts for EFFICIENCY.RECOVERABLE where data_stall is the largest
         stall, for EFFICIENCY.LOW_MFU where it is the largest recoverable line, and
-        for TIMING.JITTER where the slow steps are slow in `data`.
+        for TIMING.JITTER where the slow steps are slow in `data`, each only where
+        the shown rank is among those that wait.
 
     Fix:
         More loader workers, kept alive over epochs, with pinned memory and a
@@ -83,102 +101,116 @@ def dataloader_bound(
         which of these its pattern points to: waiting in every step, in every
         k-th step (k workers that together are too slow), in the steps of an
         evaluation or at long regular distances (another loader, or workers
-        started anew), or irregularly.
+        started anew), or irregularly. Numbers in it are of the loader, the CPUs and
+        the device that the run recorded, as AutoProfiler does; where they were not
+        recorded, the advice is general and says so.
 
     Limits:
         Only time recorded as `data` counts: loops that fetch outside
         `iter_data()` or `steps(loader)` show it as `other`. What an evaluation
         fetches from a wrapped loader of its own counts as `eval`, except in a step of
         more than a thousand segments, which no longer shows where it was fetched. The
-        pattern is a hint; it does not see how many workers there are, and a short
-        epoch looks like as many workers. In a distributed run other ranks may wait
-        for this one in `comm`.
+        pattern is a hint: a short epoch looks like as many workers. In a distributed
+        run other ranks wait for the slow one in `comm`, or in `backward` where that is
+        not recorded; those seconds are not in cost_s.
 
     References:
         PyTorch documentation, torch.utils.data, "Single- and Multi-process Data
         Loading"; PyTorch Performance Tuning Guide, "Enable asynchronous data
         loading and augmentation".
     """
-    data = timing.phase("data")
-    if not data.steps:
-        msg = 'a `data` phase: fetch with iter_data() or steps(loader), or mark("data")'
-        raise NotMeasured(msg)
-    if timing.steps < FEWEST:
+    found = waits(run, Floors(min_share, min_stall_ms * 1e6, round(healthy_ms * 1e6)))
+    if len(found.unjudged) == found.ranks:
+        _abstain(found, timing)
+    if not found.waiting:
+        if found.unjudged:
+            msg = f"not judged on {found.not_judged()}; the other ranks do not wait"
+            raise Inconclusive(msg)
+        return
+    one = found.described(timing.rank)
+    timeline = run.rank(one.rank)
+    own = timing if one.rank == timing.rank else rank_timing(run, timeline)
+    accelerator = interruptions.accelerator if interruptions else None
+    pattern = _pattern(own, one.stall, recorded_loader(run, timeline, accelerator))
+    shown_waits = any(each.rank == timing.rank for each in found.waiting)
+    yield Finding(
+        severity=severity_of(one.cost_ns, own.wall_ns, measured_wall_ns(timeline)),
+        confidence=Confidence.CONFIRMED if own.steps >= FEW_STEPS else Confidence.SUGGESTIVE,
+        title=f"Training waits for its input pipeline{found.where()}",
+        detail=_detail(own, pattern, found),
+        cost_s=one.cost_ns / 1e9,
+        evidence=_evidence(own, one, pattern),
+        fix=pattern.fix,
+        verify="record the run again: the data share in TIMING and data_stall in the budget fall"
+        if one.rank == timing.rank
+        else f"record the run again: rank {one.rank} waits less",
+        steps=own.step_ranges,
+        ranks=tuple(each.rank for each in found.waiting),
+        explains=_explained(timing, budget) if shown_waits else (),
+    )
+
+
+def _abstain(found: Waits, timing: Timing) -> NoReturn:
+    if TOO_FEW in found.unjudged.values():
         msg = f"{FEWEST} rated steps are needed, there are {timing.steps}"
         raise Inconclusive(msg)
-    handing_over = round(healthy_ms * 1e6) * timing.micro_batches.values
-    stall = np.maximum(data.each.values - handing_over, 0)
-    rest = np.arange(timing.steps) != np.argmax(stall)
-    share = int(stall.sum()) / timing.wall_ns
-    without_longest = int(stall[rest].sum()) / max(int(timing.wall.values[rest].sum()), 1)
-    if without_longest < min_share or stall[rest].mean() < min_stall_ms * 1e6:
-        return
-    pattern = _pattern(timing, stall)
-    yield Finding(
-        severity=Severity.of_share(share),
-        confidence=Confidence.CONFIRMED if timing.steps >= FEW_STEPS else Confidence.SUGGESTIVE,
-        title="Training waits for its input pipeline",
-        detail=(
-            f"{percent(data.share)} of step time is spent fetching data, "
-            f"{duration(data.total_ns / timing.steps)} a step. {pattern.said}"
+    msg = 'a `data` phase: fetch with iter_data() or steps(loader), or mark("data")'
+    raise NotMeasured(msg + meant(("data",), timing.phases))
+
+
+def _detail(own: Timing, pattern: Pattern, found: Waits) -> str:
+    data = own.phase("data")
+    whose = f" of rank {own.rank}" if found.ranks > 1 else ""
+    sentences = [
+        (
+            f"{percent(data.share)} of step time{whose} is spent fetching data, "
+            f"{duration(data.total_ns / own.steps)} a step. {pattern.said}"
         ),
-        cost_s=float(stall.sum()) / 1e9,
-        evidence=_evidence(timing, stall, pattern),
-        fix=pattern.fix,
-        verify="record the run again: the data share in TIMING and data_stall in the budget fall",
-        steps=timing.step_ranges,
-        ranks=(timing.rank,),
-        explains=_explained(timing, budget),
-    )
+    ]
+    others = tuple(each.rank for each in found.waiting if each.rank != own.rank)
+    if others:
+        sentences.append(f"So {'do' if len(others) > 1 else 'does'} {ranks_named(others)}.")
+    elif found.ranks > 1:
+        sentences.append("Ranks that exchange gradients with it wait for it in every such step.")
+    if found.unjudged:
+        sentences.append(f"Not judged: {found.not_judged()}.")
+    return " ".join(sentences)
 
 
-def _loader(workers: int = FEW_WORKERS) -> str:
-    return (
-        f"DataLoader(..., num_workers={workers}, persistent_workers=True, pin_memory=True, "
-        "prefetch_factor=4)"
-    )
-
-
-def _pattern(timing: Timing, stall: Ints) -> Pattern:
+def _pattern(timing: Timing, stall: Ints, loader: Loader) -> Pattern:
     if np.median(stall) >= _EVERY_STEP * stall.mean():
-        return Pattern(
-            "Nearly every step waits: batches are made slower than they are used.",
-            f"{_loader()}; then move decoding and augmentation off the training thread.",
-        )
+        said = "Nearly every step waits: batches are made slower than they are used."
+        return Pattern(said, fix(loader, anew=False))
     held = stall > stall.mean()
     part = percent(float(stall[held].sum() / stall.sum()))
     few = f"{int(held.sum()):,} of {timing.steps:,} steps hold {part} of it"
     every = period(timing.step.values[held])
     pause = beside(timing, held)
     if pause:
-        return Pattern(
+        said = (
             f"{few}, the steps that hold {pause} as well: as a loader of its own shows, or "
-            "workers that start anew after it.",
-            f"Keep the workers of every loader over epochs: {_loader()}.",
-            every,
+            "workers that start anew after it."
         )
+        return Pattern(said, fix(loader, anew=True), every)
     if every is None:
-        return Pattern(
-            f"{few}, at irregular distances: single batches are slow to come.",
-            f"{_loader()}; a deeper prefetch_factor rides over slow batches. Look for samples of "
-            "unusual size and for a disk shared with others.",
-        )
-    if every <= MOST_WORKERS:
-        return Pattern(
-            f"{few}, one in every {every} steps: as {every} workers show that are too few, or "
-            f"workers that start anew with epochs of {every} steps.",
-            f"More workers than now, if there are cores for them, kept over epochs: "
-            f"{_loader(2 * every)}.",
-            every,
-        )
-    return Pattern(
-        f"{few}, one in every {every} steps: as workers show that start anew with every epoch.",
-        f"Keep the workers over epochs: {_loader()}.",
-        every,
-    )
+        said = f"{few}, at irregular distances: single batches are slow to come."
+        return Pattern(said, fix(loader, anew=False, bursts=True))
+    said = f"{few}, one in every {every} steps: {_cause(loader, every)}."
+    return Pattern(said, fix(loader, anew=loader.workers != every), every)
 
 
-def _evidence(timing: Timing, stall: Ints, pattern: Pattern) -> Iterator[Evidence]:
+def _cause(loader: Loader, every: int) -> str:
+    """What makes one in so many steps wait, as far as the record tells."""
+    if loader.workers == 0 or loader.persistent:
+        return "as batches show that are longer to make than the others, or the ends of epochs"
+    if loader.workers == every:
+        return f"as the {every} recorded workers show that are too few"
+    if loader.restarts or every > MOST_WORKERS:
+        return "as workers show that start anew with every epoch"
+    return "as workers show that are too few, or that start anew with short epochs"
+
+
+def _evidence(timing: Timing, one: Waiting, pattern: Pattern) -> Iterator[Evidence]:
     data = timing.phase("data")
     median, low, high = quantile_interval(data.each.values / 1e6, 0.5)
     rank = timing.rank
@@ -187,7 +219,7 @@ def _evidence(timing: Timing, stall: Ints, pattern: Pattern) -> Iterator[Evidenc
     )
     yield Evidence("data, median", median, "ms", low, high, rank=rank)
     yield Evidence("data, 95th percentile", data.p95_ns / 1e6, "ms", rank=rank)
-    yield Evidence("stall beyond handing over", float(stall.sum()) / 1e9, "s", rank=rank)
+    yield Evidence("stall beyond handing over", one.cost_ns / 1e9, "s", rank=rank)
     yield Evidence("steps rated", timing.steps, "steps", rank=rank)
     if pattern.every is not None:
         yield Evidence("period of the waiting", pattern.every, "steps", rank=rank)
