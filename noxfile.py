@@ -120,12 +120,24 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Print what recording costs here beside pytscope 0.2.1; `-- --quick --check` as CI does."""
-    install(session, "torch", *trees(CORE))
+    """Print what recording costs here beside pytscope 0.2.1; `-- --quick --check` as CI does.
+
+    With `--auto` first, what AutoProfiler adds to a training step; with `--auto --traceml`
+    beside TraceML, too.
+    """
+    install(session, "torch", *trees(CORE, TORCH))
     peer = Path(session.create_tmp()) / "peer"
     wheel = ("--no-deps", "--upgrade", "--target", str(peer), "pytscope==0.2.1")
     session.run("python", "-m", "pip", "install", "-q", *wheel)
-    session.run("python", "bench/recording.py", "--peer", str(peer), *session.posargs)
+    words = list(session.posargs)
+    script = "recording"
+    if "--auto" in words:
+        words.remove("--auto")
+        script = "auto"
+    if "--traceml" in words:
+        session.install("-q", "traceml-ai==0.5.0")
+        words.insert(words.index("--traceml") + 1, session.virtualenv.location)
+    session.run("python", f"bench/{script}.py", "--peer", str(peer), *words)
 
 
 @nox.session

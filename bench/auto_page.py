@@ -31,8 +31,11 @@ over a `DataLoader`, the stamps kept by nobody:
 """
 ALONE = """
 Each recorder in processes of its own, {times} times in turn, {steps:,} steps each: medians and
-extremes of what a step takes. TraceML wants its block around each step, which all loops have here.
+extremes of what a step takes. TraceML 0.5.0 wants a block around each step, which all loops have
+here. *First start* is that of a process, the recorder imported before; memory is what the process
+holds after the last step beyond what it held before the start.
 """
+BESIDES = ("start_ms", "grown_mib")
 WORDS = """
 Not measured here: an accelerator. On CUDA the same stamps are taken while kernels run;
 `collect_memory` reads the allocator's statistics, `sync=True` waits at every stamp, and a
@@ -90,10 +93,10 @@ def alone(found: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     for kind, turns in found.items():
         cells = [_extremes([turn[name] for turn in turns]) for name in columns]
         wall = statistics.median(turn["wall_us"] for turn in turns) - bare["wall_us"]
-        memory = statistics.median(turn["grown_mib"] for turn in turns)
-        lines.append([kind, *cells, f"{wall:+.0f}", f"{memory:.1f}"])
-    head = ["process", "wall, µs", "loop, µs", "total, µs", "wall added, µs", "memory grown, MiB"]
-    return page.table(head, lines)
+        more = [f"{statistics.median(turn[name] for turn in turns):.1f}" for name in BESIDES]
+        lines.append([kind, *cells, f"{wall:+.0f}", *more])
+    head = ["process", "wall, µs", "CPU, loop, µs", "CPU, total, µs", "wall added, µs"]
+    return page.table([*head, "first start, ms", "memory, MiB"], lines)
 
 
 def _extremes(values: Iterable[float]) -> str:

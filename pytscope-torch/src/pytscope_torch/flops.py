@@ -12,10 +12,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 HEAVY = re.compile(
-    r"mm|matmul|conv|attention|attn|lstm|gru|rnn|linear|einsum|fft|bilinear|cdist|"
-    r"cholesky|linalg|svd|eig|solve|qr\b"
+    r"(?<![a-z])(?!comm)[a-z0-9]*mm(?![a-z])|matmul|conv(?:olution|[0-9]|(?![a-z]))|"
+    r"attention|(?<![a-z])attn|lstm|(?<![a-z])gru|(?<![a-z])rnn|"
+    r"(?<![a-z])(?:bi|tri)?linear(?![a-z0-9])|einsum|(?<![a-z])fft_(?![a-z]*(?:freq|shift))|"
+    r"(?<![a-z])(?:cdist|pdist|cholesky|svd|eig|lstsq|geqrf|orgqr|ormqr|householder)|(?<!re)solve|"
+    r"(?<![a-z])(?:qr|mv|addmv)(?![a-z])|"
+    r"linalg_(?:lu|ldl|inv|pinv|det|slogdet|matrix_(?:exp|power)|multi_dot|tensor)"
 )
-"""Names of operators whose FLOPs are worth knowing."""
+"""Names of operators whose FLOPs are worth knowing: products, transforms, factorisations.
+
+Norms, sums and what else touches each element a few times are none, whatever their family.
+"""
 LIGHT_NAMESPACES = frozenset(("aten", "prim", "prims", "c10d", "_c10d_functional", "profiler"))
 """Namespaces whose operators are light unless their names say otherwise."""
 COUNTED_STEP = 1

@@ -44,3 +44,18 @@ def test_a_file_is_no_place(cli, tmp_path):
     result = cli("demo", tmp_path / "file")
     assert (result.code, result.out) == (2, "")
     assert "needs a folder" in result.err
+
+
+def test_a_folder_that_holds_something_is_no_place(cli, tmp_path, slow_run):
+    before = {path: path.read_bytes() for path in slow_run.iterdir()}
+    (tmp_path / "notes").write_text("mine")
+    for folder in (slow_run, tmp_path):
+        result = cli("demo", folder)
+        assert (result.code, result.out) == (2, "")
+        assert f"error: {folder} is not empty" in result.err
+    assert {path: path.read_bytes() for path in slow_run.iterdir()} == before
+
+
+def test_an_empty_folder_is_a_place(cli, tmp_path, short):
+    assert cli("demo", tmp_path).code == 0
+    assert list(tmp_path.glob("*.pts"))

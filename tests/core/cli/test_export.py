@@ -36,6 +36,21 @@ def test_jsonl_is_the_records_of_the_run_with_its_warm_up(cli, slow_run):
     assert sum("warmup" in line for line in result.out.splitlines()) == 5
 
 
+def test_standard_output_gets_json_lines_where_no_form_is_named(cli, slow_run):
+    wanted = cli("export", slow_run, "--to", "jsonl").out
+    assert cli("export", slow_run).out == wanted
+    assert cli("export", slow_run, "-o", "-").out == wanted
+
+
+@pytest.mark.parametrize("options", [(), ("-o", "steps.txt"), ("--to", "parquet")])
+def test_a_run_that_is_not_there_is_said_before_anything_else(cli, slow_run, options):
+    result = cli("export", slow_run.with_name("slwo"), *options)
+    assert (result.code, result.out) == (3, "")
+    assert "there is nothing at" in result.err
+    assert "Did you mean" in result.err
+    assert "slow" in result.err
+
+
 def test_a_window_and_a_warm_up_are_those_of_analyze(cli, slow_run):
     kept = rows(cli("export", slow_run, "--to=csv", "--steps", "10:12", "--warmup=11").out)
     assert [row["step"] for row in kept] == ["10", "11", "12"]
@@ -101,8 +116,7 @@ def test_parquet_without_pyarrow_says_what_to_install(cli, slow_run, tmp_path, m
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "say in which form: --to jsonl, --to csv, --to parquet"),
-        (("-o", "steps.txt"), "say in which form"),
+        (("-o", "steps.txt"), "say in which form: --to jsonl, --to csv, --to parquet"),
         (("--to", "parquet"), "parquet goes to a file"),
         (("--to", "parquet", "-o", "-"), "parquet goes to a file"),
         (("--to", "xml"), "'xml' is not one of"),

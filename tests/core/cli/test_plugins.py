@@ -94,6 +94,47 @@ def test_the_environment_chooses_too(cli, slow_run, packs, monkeypatch):
     assert "ACME.FIRES" in cli("analyze", slow_run, "--plugins=cli_acme").out
 
 
+VERBS = {
+    "analyze": ["{run}"],
+    "export": ["{run}", "--to", "csv"],
+    "explain": ["TIMING.JITTER"],
+    "plugins": [],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_name_of_no_plugin_is_refused(cli, slow_run, packs, verb):
+    words = [word.format(run=slow_run) for word in VERBS[verb]]
+    for options in (("-p", "no:cli_acne"), ("-p", "no:cli_acme", "-p", "no:cli_acne")):
+        result = cli(verb, *words, *options)
+        assert (result.code, result.out) == (2, "")
+        assert "'cli_acne': no installed plugin has this name; did you mean" in result.err
+        assert "cli_acme" in result.err
+
+
+def test_a_name_of_no_plugin_among_those_to_load_is_refused(cli, slow_run, packs):
+    for value in ("cli_acne", "cli_acme,cli_acne"):
+        result = cli("analyze", slow_run, f"--plugins={value}")
+        assert (result.code, result.out) == (2, "")
+        assert "did you mean" in result.err
+    assert cli("analyze", slow_run, "--plugins=builtin").code == 0
+    whole = cli("analyze", slow_run, "-p", "no:builtin")
+    assert whole.code == 2
+    assert "the built-ins cannot be disabled as a whole" in whole.err
+
+
+@pytest.mark.parametrize("variable", ["PYTSCOPE_PLUGINS", "PYTSCOPE_DISABLED_PLUGINS"])
+def test_a_name_of_no_plugin_in_the_environment_is_warned_of(
+    cli, slow_run, packs, monkeypatch, variable
+):
+    monkeypatch.setenv(variable, "cli_acne,cli_draws")
+    result = cli("analyze", slow_run, "-p", "no:cli_broken")
+    assert result.code == 0
+    said = f"warning: {variable}: 'cli_acne': no installed plugin has this name; did you mean"
+    assert result.err.count(said) == 1
+    assert "cli_draws'" not in result.err
+
+
 def test_a_broken_plugin_changes_nothing_but_one_section(cli, slow_run, packs):
     result = cli("analyze", slow_run)
     assert result.code == 0
@@ -177,6 +218,30 @@ class TestListing:
         assert states["cli_acme"] == "loaded"
         assert states["cli_broken"] == "broken"
         assert [p["stage"] for p in document["problems"]] == ["load"]
+
+    def test_packages_without_a_plugin(self, cli, tmp_path, monkeypatch):
+        folder = tmp_path / "site"
+        collector = "[pytscope.collectors]\nobjects = acme:Objects\n"
+        distribution(folder, "pytscope-empty")
+        distribution(folder, "acme-objects", version="2.0", entry_points=collector)
+        distribution(folder, "unrelated")
+        monkeypatch.syspath_prepend(str(folder))
+        out = cli("plugins").out
+        assert "pytscope-empty 1.0: installed, without a plugin\n" in out
+        assert "acme-objects 2.0: installed, without a plugin\n  collectors: objects\n" in out
+        assert "unrelated" not in out
+        listed = json.loads(cli("plugins", "--json").out)["packages"]
+        known = {"version": "1.0", "summary": "", "collectors": []}
+        assert {"distribution": "pytscope-empty", **known} in listed
+
+    def test_packages_that_cannot_be_read_are_left_out(self, cli, tmp_path, monkeypatch):
+        folder = distribution(tmp_path / "site", "pytscope-torn")
+        (folder / "pytscope_torn-1.0.dist-info" / "METADATA").write_bytes(b"Name: \xff\n")
+        distribution(folder, "pytscope-whole")
+        monkeypatch.syspath_prepend(str(folder))
+        result = cli("plugins")
+        assert result.code == 0
+        assert "pytscope-whole 1.0: installed" in result.out
 
     def test_a_plugin_can_be_left_out(self, cli, packs):
         result = cli("plugins", "-p", "no:cli_broken")

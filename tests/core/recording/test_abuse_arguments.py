@@ -66,6 +66,16 @@ def test_arguments_that_are_no_number(tmp_path: Path, name: str, value: Any) -> 
     assert [message.split("=")[0] for message in said(timeline)] == [name]
 
 
+def test_a_misspelt_mode_of_memory_is_said(tmp_path: Path) -> None:
+    for folder, value, wanted in (("a", "rest", 1), ("b", False, 0), ("c", np.False_, 0)):
+        loop(Profiler(tmp_path / folder, collect_memory=value))
+        timeline = only(tmp_path / folder)
+        assert len(timeline) == 20
+        odd = [message for message in said(timeline) if message.startswith("collect_memory=")]
+        assert len(odd) == wanted
+    assert "'rest' is unknown" in said(only(tmp_path / "a"))[0]
+
+
 def test_arguments_of_other_number_types(tmp_path: Path) -> None:
     options: dict[str, Any] = {"warmup": np.int64(3), "flops_per_step": np.float32(1e9)}
     loop(Profiler(tmp_path, name=Path("named"), peak_flops=10**40, **options))  # type: ignore[arg-type]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pytscope.auto import AutoProfiler
-from pytscope_torch.naming import NamingDrain
 from tests.core.recording.decode import attempt
 from tests.core.recording.truth import child
-from tests.torch.auto.made import torch
+from tests.torch.auto.made import AutoProfiler, torch  # skips without pytscope-torch
+
+from pytscope_torch.naming import NamingDrain  # isort: skip
 
 Loop = Callable[[int], None]
 BATCH = (torch.ones(2, 4), torch.ones(2, 1))
@@ -119,9 +119,8 @@ def test_naming_looks_at_shapes_and_not_at_steps(training: Training, silent: Any
     assert calls(lambda: drain._named(events)) / 400 < 0.5
 
 
-@pytest.mark.parametrize(("pace_ns", "most"), [(12_345, 70), (1_234_567, 90)])
-def test_bytes_a_step(loop: Training, tmp_path: Path, pace_ns: int, most: float) -> None:
-    readings = iter(range(10**15, 10**18, pace_ns))
+def test_bytes_a_step(loop: Training, tmp_path: Path) -> None:
+    readings = iter(range(10**15, 10**18, 1_234_567))
     file = tmp_path / "rank00000.pts"
     sizes = []
     clock = {"clock": lambda: next(readings), "inline": True}
@@ -130,8 +129,7 @@ def test_bytes_a_step(loop: Training, tmp_path: Path, pace_ns: int, most: float)
             loop(1_000)
             prof._writer.flush()
             sizes.append(file.stat().st_size)
-    print((sizes[2]-sizes[1])/1000)
-    assert (sizes[2] - sizes[1]) / 1_000 < most
+    assert (sizes[2] - sizes[1]) / 1_000 < 50
     assert len(attempt(file.read_bytes())["steps"]) == 3_000
 
 

@@ -205,7 +205,10 @@ class Timing:
             yield "recorded time, not wall: the source knows only durations"
             rates = "steps/s are over the wall of the whole run, its start included"
             yield rates if self.has_wall else "throughput is not measured"
-        yield "amounts are means a step, or a step that has them where few do; median, p95 and spread are of training time"
+        yield (
+            "amounts are means a step, or of the steps that have them where few do; median, p95 "
+            "and spread are of training time"
+        )
 
 
 def _thinned(values: Floats) -> tuple[float, ...]:

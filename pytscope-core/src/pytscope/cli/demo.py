@@ -28,7 +28,7 @@ def demo(folder: str | None) -> int:
 
     The run simulates training with sleeps: a loader that is too slow, every
     tenth batch of it three times as slow, two evaluations and two checkpoints.
-    Without DIR it goes to a new temporary folder.
+    DIR is new or empty; without it the run goes to a new temporary folder.
     """
     from pytscope.cli.asked import Asked
     from pytscope.cli.config import Config
@@ -59,6 +59,9 @@ def _place(folder: str | None) -> Path:
     if place.exists() and not place.is_dir():
         msg = f"{place} is a file; the demo needs a folder"
         raise UsageError(msg)
+    if place.is_dir() and any(place.iterdir()):
+        msg = f"{place} is not empty; the demo needs a new folder or an empty one"
+        raise UsageError(msg, hint="Without a folder it takes a temporary one: pytscope demo")
     return place
 
 

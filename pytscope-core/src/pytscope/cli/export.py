@@ -20,7 +20,7 @@ FORMS = ("jsonl", "csv", "parquet")
     "--to",
     "form",
     type=click.Choice(FORMS),
-    help="The form; by default what the FILE of -o ends in.",
+    help="The form; by default what the FILE of -o ends in, or jsonl.",
 )
 @click.option(
     "-o",
@@ -82,14 +82,13 @@ def _export(wanted: Wanted) -> int:
     from pytscope.cli.exported import export_run
     from pytscope.cli.shadowing import warn_of_other_distribution
 
-    form = _form(wanted)
     warn_of_other_distribution()
-    export_run(wanted, form)
+    export_run(wanted)
     return 0
 
 
-def _form(wanted: Wanted) -> str:
-    """The form asked for, or that of the file's ending.
+def form_of(wanted: Wanted) -> str:
+    """The form asked for, or that of the file's ending; JSON lines where there is no file.
 
     Raises:
         UsageError: Neither says it, or it cannot go where it is to go.
@@ -97,7 +96,8 @@ def _form(wanted: Wanted) -> str:
     from pytscope.model.errors import UsageError
 
     ending = wanted.output.suffix.lower().lstrip(".") if wanted.output else ""
-    form = wanted.form or (ending if ending in FORMS else None)
+    default = FORMS[0] if wanted.output is None else None
+    form = wanted.form or (ending if ending in FORMS else default)
     if form is None:
         msg = f"say in which form: --to {', --to '.join(FORMS)}"
         raise UsageError(msg)

@@ -10,13 +10,14 @@ import attrs
 from pytscope.analysis.options import AnalyzeOptions
 from pytscope.analysis.orchestrator import prepare
 from pytscope.api import opened
-from pytscope.cli.export import Wanted
+from pytscope.cli.export import Wanted, form_of
 from pytscope.cli.output import say, write_stdout, written
 from pytscope.cli.progress import reading
 from pytscope.cli.selection import selected_registry
 from pytscope.exporting import TEXTS
 from pytscope.model.errors import NothingUsable, UsageError
 from pytscope.model.wording import listed
+from pytscope.runs.opening import must_exist
 from pytscope.runs.run import Run
 
 _MOST_RANKS = 8
@@ -24,22 +25,23 @@ _RECORDED = ("steps.jsonl", "run.json")
 """Names that recorders of 0.2.x give to their files."""
 
 
-def export_run(wanted: Wanted, form: str) -> None:
+def export_run(wanted: Wanted) -> None:
     """Open a run and write its step records.
 
     Args:
         wanted: The command line.
-        form: One of the forms.
 
     Raises:
         PytscopeError: Something cannot be read, used or written.
     """
+    registry = selected_registry(None, wanted.blocked)
+    must_exist(Path(wanted.run), registry.sources)  # whatever else is wrong
+    form = form_of(wanted)
     if form == "parquet":
         from pytscope.exporting.parquet import arrow
 
         arrow()  # say that it is missing before a long read
     _must_be_elsewhere(wanted.output, Path(wanted.run))
-    registry = selected_registry(None, wanted.blocked)
     warmup = None if wanted.warmup == "auto" else wanted.warmup
     with reading(wanted.run):
         run = opened(wanted.run, registry, source=wanted.source, attempt=wanted.attempt)

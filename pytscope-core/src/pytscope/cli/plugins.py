@@ -16,7 +16,11 @@ from pytscope.cli.presentation import presentation_options
 )
 @presentation_options
 def plugins(as_json: bool, blocked: tuple[str, ...]) -> int:
-    """List the plugins: distribution, version, state, what each brings."""
+    """List the plugins: distribution, version, state, what each brings.
+
+    Then the installed packages of pytscope that bring no plugin, such as
+    pytscope-torch, with their collectors.
+    """
     from pytscope.cli.listing import print_json, print_listing
     from pytscope.cli.selection import selected_registry
     from pytscope.cli.shadowing import warn_of_other_distribution

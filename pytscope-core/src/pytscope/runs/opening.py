@@ -39,7 +39,7 @@ def open_run(
     """
     chosen = _named(sources, source) if source is not None else None
     path = Path(path)
-    _must_exist(path, sources)
+    must_exist(path, sources)
     if chosen is None:
         chosen = next((known for known in sources if known.detects(path)), None)
     if chosen is None:
@@ -56,7 +56,17 @@ def _named(sources: Sequence[Source], name: str) -> Source:
     raise UsageError(msg, hint=_likely(closest(name, names, _LISTED)))
 
 
-def _must_exist(path: Path, sources: Sequence[Source]) -> None:
+def must_exist(path: Path, sources: Sequence[Source]) -> None:
+    """Refuse a path that nothing is at.
+
+    Args:
+        path: A folder or file.
+        sources: What tells runs, for a hint.
+
+    Raises:
+        RunNotFound: Nothing is there.
+        RunUnreadable: It cannot be looked at.
+    """
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

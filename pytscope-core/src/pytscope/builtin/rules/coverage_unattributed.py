@@ -7,7 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from pytscope.analyses import Budget, Timing
+from pytscope.analyses import Budget, Interruptions, Timing
+from pytscope.analyses.budget import UNNAMED_WATCH
 from pytscope.analyses.units import duration, percent
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Evidence, Finding, Severity
@@ -23,8 +24,9 @@ _MOST_OF = 0.8
 def unattributed(
     timing: Timing,
     budget: Budget | None,
+    interruptions: Interruptions | None,
     *,
-    min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.25,
+    min_share: Annotated[float, Bounds(gt=0, lt=1)] = UNNAMED_WATCH,
     most_share: Annotated[float, Bounds(gt=0, le=1)] = 0.50,
 ) -> Iterator[Finding]:
     """Much of the step has no name, so nothing can be said about it.
@@ -49,9 +51,9 @@ def unattributed(
         time is not lost, so cost_s is null.
 
     Fix:
-        Close each part of the loop with mark("..."), wrap what is beside the step
-        (evaluation, checkpoints, metrics) in phase("..."), and fetch through
-        iter_data() or steps(loader).
+        Where no `data` was recorded, wrap the loader with iter_data() or use
+        AutoProfiler first. Close each part of the loop with mark("..."), and wrap what
+        is beside the step (evaluation, checkpoints, metrics) in phase("...").
 
     Limits:
         Time that a wrong mark names is not seen. A loop that is recorded for its step
@@ -87,15 +89,29 @@ def unattributed(
             Evidence("unnamed", round(share * 100, 2), "%", rank=timing.rank),
             Evidence("steps rated", timing.steps, "steps", rank=timing.rank),
         ],
-        fix=(
-            'Wrap what runs there in phase("..."): evaluation, checkpoints, metrics.'
-            if every
-            else 'Close each part of the step with mark("..."), or wrap it in phase("...").'
-        ),
+        fix=_fix(timing, every, by_itself=bool(interruptions and interruptions.watched)),
         verify="record the run again: `other` shrinks in TIMING",
         steps=timing.step_ranges,
         ranks=(timing.rank,),
     )
+
+
+def _fix(timing: Timing, every: int | None, *, by_itself: bool) -> str:
+    """What to name, the likeliest first.
+
+    Args:
+        timing: The timing.
+        every: Distance of the steps that hold most of it, or None.
+        by_itself: Whether instrumentation named the phases, and no code of the loop.
+    """
+    rest = 'Wrap what runs there in phase("..."): evaluation, checkpoints, metrics.'
+    if not (every or by_itself):
+        rest = 'Close each part of the step with mark("..."), or wrap it in phase("...").'
+    if timing.phase("data").steps or every:
+        return rest
+    if by_itself:
+        return f"No `data` was seen: wrap what gives the batches with iter_data(). {rest}"
+    return f"No `data` was recorded: wrap the loader with iter_data(), or use AutoProfiler. {rest}"
 
 
 def _between(budget: Budget, most_share: float) -> Finding:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pytscope.analyses import Budget, Timing
+from pytscope.analyses import Budget, Interruptions, Timing
 from pytscope.analyses.budget import TARGET_MFU
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import duration, percent
-from pytscope.builtin.rules.line_fixes import fix_for
+from pytscope.builtin.rules.line_fixes import device, fix_for
 from pytscope.builtin.rules.lone_step import lone_step, without
 from pytscope.model.errors import Inconclusive, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 
+LEAST_OF_SHORT = 0.01
+"""Part of the time above the target that a line has to hold to be named as its cause."""
 NAME_THEM = 'Name what the step does: mark("forward"), mark("backward"), mark("optimizer").'
 
 
@@ -23,6 +25,7 @@ NAME_THEM = 'Name what the step does: mark("forward"), mark("backward"), mark("o
 def low_mfu(
     budget: Budget,
     timing: Timing | None,
+    interruptions: Interruptions | None,
     *,
     target: Annotated[float, Bounds(gt=0, le=1)] = TARGET_MFU,
 ) -> Iterator[Finding]:
@@ -80,6 +83,8 @@ def low_mfu(
     short_ns = budget.steps_wall_ns * (1 - budget.mfu_steps / target)
     share = max(budget.recoverable_share, short_ns / budget.wall_ns)
     name = without(budget, lone_step(timing) if timing is not None else None)
+    if name is not None and budget.ns(name) < LEAST_OF_SHORT * short_ns:
+        name = None  # it explains nothing: compute has no name
     first = " No phase of compute was named, so the budget cannot say where it goes."
     if name is not None:
         share_of = percent(budget.share(name))
@@ -97,7 +102,7 @@ def low_mfu(
         ),
         cost_s=(budget.ns(name) if name is not None else short_ns) / 1e9,
         evidence=_evidence(budget),
-        fix=fix_for(name) if name is not None else NAME_THEM,
+        fix=fix_for(name, device(interruptions)) if name is not None else NAME_THEM,
         verify="record the run again: MFU in the budget rises",
         steps=budget.step_ranges,
         ranks=(budget.shown_rank,),

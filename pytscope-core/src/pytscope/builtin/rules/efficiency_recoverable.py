@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pytscope.analyses import Budget, Timing
+from pytscope.analyses import Budget, Interruptions, Timing
 from pytscope.analyses.budget import TUNED_SHARE
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import duration, percent
-from pytscope.builtin.rules.line_fixes import fix_for
+from pytscope.builtin.rules.line_fixes import device, fix_for
 from pytscope.builtin.rules.lone_step import LoneStep, lone_step
 from pytscope.model.errors import NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
@@ -24,6 +24,7 @@ _HALF = 0.5
 def recoverable(
     budget: Budget,
     timing: Timing | None,
+    interruptions: Interruptions | None,
     *,
     allowance: Annotated[float, Bounds(ge=0, lt=1)] = TUNED_SHARE,
 ) -> Iterator[Finding]:
@@ -93,7 +94,7 @@ def recoverable(
         evidence=[
             Evidence(line.name, line.ns / 1e9, "s", rank=budget.shown_rank) for line in lines
         ],
-        fix=fix_for(largest.name),
+        fix=fix_for(largest.name, device(interruptions)),
         verify="record the run again: the line shrinks in the budget",
         steps=budget.step_ranges,
         ranks=(budget.shown_rank,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytscope.analyses import Budget
 from pytscope.model.findings import Severity
 
 LEAST_SHARE = 0.001
@@ -25,3 +26,8 @@ def severity_of(cost_ns: float, rated_ns: int, wall_ns: int = 0) -> Severity:
     if cost_ns < max(LEAST_NS, LEAST_SHARE * wall_ns):
         return max(severity, Severity.LOW, key=lambda one: one.order)
     return severity
+
+
+def whole_ns(budget: Budget | None) -> int:
+    """Measured wall of the shown rank, 0 where it is not known."""
+    return budget.wall_ns if budget is not None else 0

@@ -12,7 +12,9 @@ import numpy as np
 from pytscope.analyses import Budget, Coverage, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import count, duration, percent
+from pytscope.builtin.rules.missing_phase import meant
 from pytscope.builtin.rules.rise import Rise, find_rise, log_median_error
+from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.model.errors import Inconclusive, NotApplicable, NotMeasured
 from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
@@ -161,7 +163,8 @@ def backward_heavy(
             f"{world} ranks; record that as `comm`"
         )
         raise Inconclusive(msg)
-    yield finding
+    severity = severity_of(finding.cost_s.value * 1e9, timing.wall_ns, whole_ns(budget))
+    yield attrs.evolve(finding, severity=max(severity, Severity.MEDIUM, key=lambda s: s.order))
 
 
 def _both(timing: Timing, budget: Budget | None) -> Both:
@@ -170,7 +173,7 @@ def _both(timing: Timing, budget: Budget | None) -> Both:
         if timing.phase("compute").steps:
             msg = "the run times compute as a whole, as `compute`"
             raise NotApplicable(msg)
-        raise NotMeasured(_missing(backward.steps, forward.steps))
+        raise NotMeasured(_missing(timing))
     first = (forward.each.values + timing.phase("loss").each.values).astype(np.float64)
     second = backward.each.values.astype(np.float64)
     again = budget.ns("recompute") if budget is not None else 0
@@ -183,11 +186,12 @@ def _both(timing: Timing, budget: Budget | None) -> Both:
     return Both(rows, first[rows], second[rows])
 
 
-def _missing(backward: int, forward: int) -> str:
+def _missing(timing: Timing) -> str:
     """What to record, of the two phases that the rule needs."""
-    names = [name for name, steps in (("forward", forward), ("backward", backward)) if not steps]
+    names = [name for name in ("forward", "backward") if not timing.phase(name).steps]
     marks = " and ".join(f'mark("{name}")' for name in names)
-    return f"{' and '.join(f'`{name}`' for name in names)} as a phase of its own: {marks}"
+    named = " and ".join(f"`{name}`" for name in names)
+    return f"{named} as a phase of its own: {marks}{meant(names, timing.phases)}"
 
 
 def _rise(both: Both, min_rise: float) -> Rise | None:
@@ -266,10 +270,8 @@ def _finding(
     fix: str,
     steps: tuple[tuple[int, int], ...],
 ) -> Finding:
-    share = cost.value * 1e9 / max(timing.wall_ns, 1)
-    severity = max(Severity.of_share(share), Severity.MEDIUM, key=lambda s: s.order)
     return Finding(
-        severity=severity,
+        severity=Severity.LOW,  # the rule sets it by the cost
         confidence=Confidence.SUGGESTIVE,
         title=title,
         detail=detail,

@@ -77,10 +77,11 @@ def dataloader_bound(
         one may pass them by chance, so each other one has to pass min_share by
         sqrt(2 ln ranks) standard errors as well, from the effective number of steps.
         The rank shown is described, or another one that waits at least 1.25 times
-        as long. Inconclusive when no rank waits and some could not be judged. healthy_ms is what handing over a batch that is ready may
-        take; min_share is a tenth because less is within what a loader's own
-        bookkeeping costs small models. Fewer than 5 rated steps are
-        inconclusive; fewer than 20 make the finding suggestive.
+        as long. Inconclusive when no rank waits and some could not be judged.
+        healthy_ms is what handing over a batch that is ready may take; min_share is
+        a tenth because less is within what a loader's own bookkeeping costs small
+        models. Fewer than 5 rated steps are inconclusive; fewer than 20 make the
+        finding suggestive.
         cost_s = sum(stall), all steps, in seconds of the rank described: the
         counterfactual is the same run with every batch ready when it is asked for.
         Severity by the stall's share of the rated steps' wall: high from 0.20,

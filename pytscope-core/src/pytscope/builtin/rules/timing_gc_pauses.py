@@ -12,9 +12,10 @@ from pytscope.analyses import Budget, Interruptions, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.interruptions import UNWATCHED
 from pytscope.analyses.units import count, duration, percent
+from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.builtin.rules.slow_steps import slow_steps
 from pytscope.model.errors import Inconclusive, NotMeasured
-from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
+from pytscope.model.findings import Confidence, Cost, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope.runs.run import Ints
@@ -87,7 +88,8 @@ def gc_pauses(
         cost_s = sum(gc) of the shown rank: the counterfactual is the same run without
         collections; where ranks pause at different steps the upper end of its interval
         is the sum of the longest ones. Severity by the share of the rated wall, of
-        whichever sum made the finding: high from 0.20, medium from 0.08, low from 0.02.
+        whichever sum made the finding: high from 0.20, medium from 0.08, low from 0.02,
+        and low at most where it is under 10 ms or a thousandth of the measured wall.
         At least 20 rated steps. On simulated healthy runs, whose collections take 0.5 %
         of the wall in pauses of a quarter of a step to eight steps that come at random
         (see `python bench/rates.py`), it gives no finding in 628 runs each of 20, 50, 200
@@ -124,7 +126,7 @@ def gc_pauses(
         return
     counted = pauses.each if own else pauses.held
     yield Finding(
-        severity=Severity.of_share(int(counted.sum()) / timing.wall_ns),
+        severity=severity_of(int(counted.sum()), timing.wall_ns, whole_ns(budget)),
         confidence=Confidence.CONFIRMED if own else Confidence.SUGGESTIVE,
         title=f"Garbage collection stops training, {_longest(interruptions)} at a time",
         detail=_detail(timing, pauses, interruptions),

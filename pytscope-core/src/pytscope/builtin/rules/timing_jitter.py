@@ -11,9 +11,10 @@ import numpy as np
 from pytscope.analyses import Budget, Coverage, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import count, percent
+from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.builtin.rules.slow_steps import COMPUTE, MIN_RATIO, SlowSteps, slow_steps
 from pytscope.model.errors import Inconclusive
-from pytscope.model.findings import Confidence, Evidence, Finding, Severity
+from pytscope.model.findings import Confidence, Evidence, Finding
 from pytscope.model.wording import listed
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
@@ -83,7 +84,8 @@ def jitter(
         steps may be its own doing.
         cost_s = sum of the excess: the counterfactual is those steps at the
         median of their surroundings. Severity by cost over the rated wall: high
-        from 0.20, medium from 0.08, low from 0.02. Suggestive when what stands
+        from 0.20, medium from 0.08, low from 0.02, and low at most where it is under
+        10 ms or a thousandth of the measured wall. Suggestive when what stands
         out is compute alone and keeps no period, for then larger batches may be
         the reason. A period is named when at least 80 % of the distances agree
         and chance explains that with p <= 0.01. It accounts for
@@ -133,7 +135,7 @@ def jitter(
     share = slow.cost_ns / timing.wall_ns
     guess = slow.carrier in COMPUTE and every is None
     yield Finding(
-        severity=Severity.of_share(share),
+        severity=severity_of(slow.cost_ns, timing.wall_ns, whole_ns(budget)),
         confidence=Confidence.SUGGESTIVE if guess else Confidence.CONFIRMED,
         title=_title(slow, every),
         detail=_detail(timing, slow, every, share),

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import numpy as np
 
-from pytscope.analyses import Coverage, Timing
+from pytscope.analyses import Budget, Coverage, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import duration, percent
+from pytscope.builtin.rules.missing_phase import meant
+from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.builtin.rules.slow_steps import slow_steps
 from pytscope.model.errors import Inconclusive, NotMeasured
-from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
+from pytscope.model.findings import Confidence, Cost, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope.runs.run import Floats
@@ -35,6 +37,7 @@ _MOST_OF = 0.8
 def optimizer_heavy(
     timing: Timing,
     coverage: Coverage | None,
+    budget: Budget | None,
     *,
     min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.25,
     healthy_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.10,
@@ -64,7 +67,8 @@ def optimizer_heavy(
         cost_s = sum(optimizer) - (h / (1 - h)) x sum(the rest of compute) with
         h = healthy_share: the counterfactual is an update of that share. Its interval
         takes min_share and 0.05 for h. Severity by cost over the rated wall: high from
-        0.20, medium from 0.08, low below. At least 20 rated steps. Suggestive, for
+        0.20, medium from 0.08, low below and where it is under 10 ms or a thousandth of
+        the measured wall. At least 20 rated steps. Suggestive, for
         what is inside the phase is not seen. What would be a finding is inconclusive
         where gradient norms or a loss scaler are logged, or updates were skipped, and
         no phase keeps clipping and unscaling apart: then their waiting for the device
@@ -98,7 +102,7 @@ def optimizer_heavy(
     rest = _rest(timing)
     if not (update.steps and rest.any()):
         msg = '`optimizer` and the rest of compute as phases: mark("optimizer") after the update'
-        raise NotMeasured(msg)
+        raise NotMeasured(msg + _meant(timing))
     if timing.steps < FEW_STEPS:
         msg = f"{FEW_STEPS} rated steps are needed, there are {timing.steps}"
         raise Inconclusive(msg)
@@ -114,7 +118,11 @@ def optimizer_heavy(
     if mixed:
         msg = f"{mixed}, which may be part of `optimizer`: give clipping and unscaling a phase"
         raise Inconclusive(msg)
-    yield _finding(timing, each, rest, (min_share, healthy_share, LEAST_HEALTHY))
+    yield _finding(timing, each, rest, (min_share, healthy_share, LEAST_HEALTHY), whole_ns(budget))
+
+
+def _meant(timing: Timing) -> str:
+    return meant({"optimizer", "forward", "backward"} - timing.phases.keys(), timing.phases)
 
 
 def _rest(timing: Timing) -> Floats:
@@ -150,7 +158,11 @@ def _mixed(timing: Timing, coverage: Coverage | None) -> str:
 
 
 def _finding(
-    timing: Timing, each: Floats, rest: Floats, healthy: tuple[float, float, float]
+    timing: Timing,
+    each: Floats,
+    rest: Floats,
+    healthy: tuple[float, float, float],
+    wall_ns: int,
 ) -> Finding:
     least, cost, most = (_excess(each, rest, share) / 1e9 for share in healthy)
     share, error = _share(each, rest)
@@ -160,7 +172,7 @@ def _finding(
     median = quantile_interval(each / 1e6, 0.5)
     rank = timing.rank
     return Finding(
-        severity=Severity.of_share(cost * 1e9 / max(timing.wall_ns, 1)),
+        severity=severity_of(cost * 1e9, timing.wall_ns, wall_ns),
         confidence=Confidence.SUGGESTIVE,
         title=f"The optimizer takes {percent(share)} of compute",
         detail=(

@@ -12,9 +12,10 @@ from pytscope.analyses import Budget, Interruptions, NewSizes, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.interruptions import UNWATCHED
 from pytscope.analyses.units import duration, percent
+from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.builtin.rules.slow_steps import slow_steps
 from pytscope.model.errors import Inconclusive, NotApplicable, NotMeasured
-from pytscope.model.findings import Evidence, Finding, Severity
+from pytscope.model.findings import Evidence, Finding
 from pytscope.model.wording import listed
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
@@ -91,7 +92,8 @@ def recompilation(
         other surprise are ordinary; the compiler's automatic dynamic shapes then end it.
         cost_s = sum of compile in those steps: the counterfactual is what was compiled
         first serving the whole run. Severity by cost over the rated wall: high from
-        0.20, medium from 0.08, low from 0.02. At least 20 rated steps. A measured sum
+        0.20, medium from 0.08, low from 0.02, and low at most where it is under 10 ms
+        or a thousandth of the measured wall. At least 20 rated steps. A measured sum
         over events that the compiler itself reports, no noise to be wrong about: up to
         two compilations anywhere never make one, so the false-positive rate on runs
         that settle is zero.
@@ -140,7 +142,7 @@ def recompilation(
     if cost - int(again.each.max()) < min_share * wall:
         return
     yield Finding(
-        severity=Severity.of_share(cost / timing.wall_ns),
+        severity=severity_of(cost, timing.wall_ns, whole_ns(budget)),
         title=_title(timing, again),
         detail=_detail(timing, again, interruptions.new_sizes),
         cost_s=cost / 1e9,
