@@ -141,6 +141,22 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def scale(session: nox.Session) -> None:
+    """Print time and peak memory of reading and analysing large runs; `-- NAME` for one."""
+    install(session, *trees(CORE))
+    session.run("python", "bench/scale.py", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Try damaged and lying files, settings and documents, in twenty times the usual cases."""
+    install(session, *TEST_TOOLS, *trees(CORE))
+    tests = [f"tests/core/runs/test_{name}.py" for name in FUZZED]
+    wanted = session.posargs or ["tests/core/fuzz", *tests]
+    session.run("pytest", "-q", *wanted, env={"PYTSCOPE_FUZZ": "20"})
+
+
+@nox.session
 def rates(session: nox.Session) -> None:
     """Print false-positive rates and power of the statistical rules, full families."""
     install(session, *trees(CORE))

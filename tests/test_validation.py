@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGE = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
 
 
@@ -24,13 +25,43 @@ def test_every_test_it_names_exists() -> None:
             assert f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), name
 
 
-def test_every_session_and_script_it_names_exists() -> None:
-    sessions = re.findall(
-        r"^@nox.session\ndef (\w+)", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert set(re.findall(r"nox -s (\w+)", PAGE)) <= set(sessions)
-    for script in re.findall(r"(?<!/)(?:bench|examples)/\w+\.py", PAGE):
+TEXTS = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "pytscope-*/**/*.md", "examples/**/*.md", "bench/*.py")
+    for path in sorted(ROOT.glob(pattern))
+]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_session_and_script_a_text_names_exists(path: Path) -> None:
+    found = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    sessions = re.findall(r"^@nox.session\ndef (\w+)", found, re.MULTILINE)
+    text = path.read_text(encoding="utf-8")
+    named = {name for names in re.findall(r"nox -s ((?:\w+ ?)+)", text) for name in names.split()}
+    rows = re.findall(r"^\| ((?:`\w+` ?)+)\|", text, re.MULTILINE) if path == CONTRIBUTING else []
+    assert bool(rows) == (path == CONTRIBUTING)
+    assert named | {name for row in rows for name in re.findall(r"\w+", row)} <= set(sessions)
+    for script in re.findall(r"(?<![/\w])(?:bench|examples)/\w+\.py", text):
         assert (ROOT / script).is_file(), script
+
+
+def test_every_option_of_the_benchmarks_that_a_text_names_is_taken() -> None:
+    taken = {"--auto"} | {
+        option
+        for name in ("recording", "auto", "scale", "rates")
+        for option in re.findall(
+            r'"(--[\w-]+)"', (ROOT / "bench" / f"{name}.py").read_text("utf-8")
+        )
+    }
+    named = {
+        option
+        for path in TEXTS
+        for words in re.findall(
+            r"nox -s (?:bench|scale|rates) -- ([^`\n]+)`", path.read_text("utf-8")
+        )
+        for option in re.findall(r"--[\w-]+", words)
+    }
+    assert {"--auto", "--write"} <= named <= taken
 
 
 def test_every_section_it_points_to_exists() -> None:

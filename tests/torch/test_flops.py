@@ -191,3 +191,13 @@ def _nothing_compiled() -> None:
     utils = sys.modules.get("torch._dynamo.utils")
     if utils is not None:
         utils.counters.clear()
+
+
+def test_norms_and_elementwise_operators_are_not_heavy():
+    from pytscope_torch.flops import is_heavy
+
+    light = "linalg_vector_norm _weight_norm lgamma cummax upsample_bilinear2d resolve_conj"
+    assert not [name for name in light.split() if is_heavy(f"aten.{name}")]
+    heavy = "mm addmm _scaled_mm convolution conv2d linear _trilinear _fft_c2c linalg_solve_ex "
+    heavy += "_linalg_svd cholesky _flash_attention_forward _thnn_fused_lstm_cell matmul mv"
+    assert not [name for name in heavy.split() if not is_heavy(f"aten.{name}")]

@@ -6,11 +6,14 @@ for or when the process already uses `torch.distributed`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.distributed
 
-from pytscope_torch.host import HostMemory
-from pytscope_torch.memory import DeviceMemory
+if TYPE_CHECKING:
+    from pytscope_torch.host import HostMemory
+    from pytscope_torch.memory import DeviceMemory
 
 
 def synchronize() -> None:
@@ -34,7 +37,13 @@ def synchronize() -> None:
 
 
 def memory_collectors() -> tuple[DeviceMemory, HostMemory]:
-    """What samples memory; device memory has no columns where there is no device."""
+    """What samples memory; device memory has no columns where there is no device.
+
+    Loaded by need: psutil takes longer to import than a recording to start.
+    """
+    from pytscope_torch.host import HostMemory
+    from pytscope_torch.memory import DeviceMemory
+
     return DeviceMemory(), HostMemory()
 
 

@@ -29,7 +29,8 @@ def models_of(given: Any, say: Say) -> tuple[nn.Module, ...]:
         elif wrapped(part):
             say(f"model= was given an optimizer ({_kind(part)}), which belongs to optimizer=")
         else:
-            say(f"model= was given a value of type {_kind(part)}, no torch.nn.Module; it is left out")
+            kind = _kind(part)
+            say(f"model= was given a value of type {kind}, no torch.nn.Module; it is left out")
     return tuple(found)
 
 
@@ -113,4 +114,3 @@ def _inner(optimizer: Any) -> Callable[[], Any]:
 
 def _kind(part: object) -> str:
     return type(part).__name__
-

@@ -189,7 +189,8 @@ class Observed:
             return None
         recorder, self._recorder = self._recorder, None
         if not recorder.stepped:
-            why = NO_STEP if error is None else f"{self._script.name} ended with {_named(error)} first"
+            ended = error is not None and f"{self._script.name} ended with {_named(error)} first"
+            why = ended or NO_STEP
             self._say(f"no training step was seen: {why}; nothing is kept")
             recorder.step_aside("no training step was seen")
             take_away(self._new)

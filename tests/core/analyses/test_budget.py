@@ -45,10 +45,31 @@ def test_every_line_is_a_meter_of_one_group():
     assert {m.group for m in meters} == {"budget"}
 
 
-def test_without_figures_the_panel_says_what_mfu_needs():
+def test_without_figures_the_headline_says_so_and_the_check_what_is_missing():
     account = made(make_run({"data": 3, "forward": 7}))
     assert account.panel().headline == "1.00 s wall · 30.0% recoverable · MFU not measured"
-    assert any("needs FLOPs per step" in t and "peak FLOP/s" in t for t in texts(account))
+    assert not any("MFU" in text for text in texts(account))
+    assert "FLOPs per step" in account.mfu_reason
+    assert "peak FLOP/s" in account.mfu_reason
+    known = made(make_run({"forward": 7}, flops_per_step=1e9)).mfu_reason
+    assert known == "peak FLOP/s (--peak-tflops, or recorded as peak_flops)"
+
+
+def test_unnamed_time_warm_up_and_no_rated_step_are_not_called_ok():
+    named = {"forward": 10}
+    assert made(make_run(named)).panel().status is Status.OK
+    assert made(make_run({**named, "other": 17})).panel().status is Status.WATCH
+    assert made(make_run(named, steps=40, warmup=25)).panel().status is Status.WATCH
+    assert made(make_run(named, steps=9, warmup=9)).panel().status is Status.NOT_MEASURED
+
+
+def test_communication_that_has_no_phase_does_not_read_as_measured():
+    account = made(make_run({"forward": 1000, "comm": [0.1] + [0] * 99}, ranks=2))
+    (meter,) = [r for r in account.panel().rows if getattr(r, "label", "") == "communication"]
+    assert "not measured" in meter.note
+    assert any("between ranks is not measured" in text for text in texts(account))
+    measured = made(make_run({"forward": 10, "comm": 1}, ranks=2))
+    assert not any("not measured" in text for text in texts(measured))
 
 
 def test_recoverable_lines_are_ranked_and_stalls_leave_compute_out():

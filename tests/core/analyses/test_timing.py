@@ -43,7 +43,32 @@ def test_meters_are_in_canonical_order_and_their_shares_sum_to_one():
 def test_a_phase_that_few_steps_have_says_so():
     run = timed({"forward": 10, "eval": [0] * 9 + [50]})
     (rare,) = [r for r in run.panel().rows if isinstance(r, Meter) and r.label == "eval"]
-    assert (rare.value, rare.note) == ("5.00 ms", "in 1 step")
+    assert (rare.value, rare.note) == ("50.0 ms", "in 1 step")
+
+
+def test_the_amount_of_a_rare_phase_is_that_of_a_step_which_has_it():
+    run = timed({"forward": 10, "eval": [50, *[0] * 8, 30], "log": [2, 0] * 5})
+    by_name = {r.label: (r.value, r.note) for r in run.panel().rows if isinstance(r, Meter)}
+    assert by_name["eval"] == ("40.0 ms", "each, in 2 steps")
+    assert by_name["log"] == ("1.00 ms", "in 5 steps")
+
+
+def test_comm_in_few_steps_is_not_all_the_communication():
+    rows = timed({"backward": 10, "comm": [1, *[0] * 9]}, ranks=2).panel().rows
+    (comm,) = [row for row in rows if isinstance(row, Meter) and row.label == "comm"]
+    assert comm.note == "in 1 step; exchanges inside other phases are not measured"
+
+
+def test_time_without_a_name_is_not_called_ok():
+    assert timed({"forward": 10, "other": 17}).panel().status is Status.WATCH
+    assert timed({"forward": 10, "other": 1}).panel().status is Status.OK
+
+
+def test_several_ranks_are_told_in_the_headline_and_which_checks_look_at_all():
+    panel = timed(SLOW, ranks=2).panel()
+    assert panel.headline.startswith("rank 0 of 2 · 100 steps")
+    (text,) = [row.text for row in panel.rows if isinstance(row, Text)]
+    assert "look at this rank alone, but for TIMING.DATALOADER_BOUND" in text
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,6 @@ def test_the_environment_chooses_too(cli, slow_run, packs, monkeypatch):
 VERBS = {
     "analyze": ["{run}"],
     "export": ["{run}", "--to", "csv"],
-    "explain": ["TIMING.JITTER"],
     "plugins": [],
 }
 

@@ -185,6 +185,8 @@ class Timing:
             each = duration(phase.total_ns / (phase.steps if rare else self.steps))
             some = f"in {count(phase.steps, 'step')}" if phase.steps < self.steps else ""
             note = f"each, {some}" if rare and phase.steps > 1 else some
+            if name == "comm" and rare and self.ranks > 1:
+                note += "; exchanges inside other phases are not measured"
             yield Meter(name, phase.share, each, note, group="timing")
         lone = int(np.argmax(self.training.values))
         longest = int(self.training.values[lone])

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytscope.plugins.selection import PluginSelection
     from pytscope.plugins.registry import Registry
+    from pytscope.plugins.selection import PluginSelection
 
 
 def selected_registry(only: Iterable[str] | None, blocked: Iterable[str]) -> Registry:

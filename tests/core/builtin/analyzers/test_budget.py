@@ -47,6 +47,9 @@ def as_dict(account: Budget) -> dict[str, int]:
     return {line.name: line.ns for line in account.lines}
 
 
+OF_REGIONS = {"other", "gc", "compile", "comm", "h2d"}
+
+
 def counted_one_by_one(run, rank: int) -> Counter[str]:
     """The lines by a slow way of their own: record by record, segment by segment."""
     timeline, lines = run.rank(rank), Counter()
@@ -62,7 +65,7 @@ def counted_one_by_one(run, rank: int) -> Counter[str]:
         lines["lost"] += attempt.lost_ns
         for region, segments in (("startup", attempt.startup), ("shutdown", attempt.shutdown)):
             for phase, ns in segments:
-                lines[region if phase == "other" else LINES[phase]] += ns
+                lines[region if phase in OF_REGIONS else LINES[phase]] += ns
     return +lines
 
 
@@ -133,22 +136,29 @@ def test_regions_win_over_phases():
     }
 
 
-def test_startup_and_shutdown_hold_only_what_no_phase_named():
+def test_startup_and_shutdown_hold_what_interrupts_no_training():
     run = make_run(
         {"forward": 10},
         steps=1,
-        startup=[("other", 5), ("compile", 7)],
-        shutdown=[("checkpoint", 3), ("other", 2)],
+        startup=[("other", 5), ("gc", 11), ("compile", 7), ("h2d", 13)],
+        shutdown=[("checkpoint", 3), ("other", 2), ("gc", 17)],
         unit="ns",
     )
     assert as_dict(made(run)) == {
         "compute": 10,
         "checkpoint": 3,
-        "compile": 7,
         "other": 0,
-        "startup": 5,
-        "shutdown": 2,
+        "startup": 36,
+        "shutdown": 19,
     }
+
+
+def test_an_exchange_without_a_phase_is_not_measured():
+    phases = {"forward": 1, "comm": [1, *[0] * 9]}
+    assert made(make_run(phases, steps=10)).exchange_measured is None
+    assert made(make_run(phases, steps=10, ranks=2)).exchange_measured is False
+    assert made(make_run({"forward": 1}, steps=10, world_size=2)).exchange_measured is False
+    assert made(make_run({"forward": 1, "comm": 1}, steps=10, ranks=2)).exchange_measured is True
 
 
 def test_a_users_phase_keeps_its_name_and_never_joins_a_line_of_core():

@@ -190,7 +190,8 @@ def _needs(check: Callable[..., object]) -> tuple[type, ...]:
 
 def said_by(rule: Rule, run: Run, timed: Timing | None = None) -> list[Finding]:
     """What a rule says; it needs `Timing`, may need `Interruptions`, and gets nothing else."""
-    given = [interruptions(run) if need is Interruptions else None for need in _needs(rule.check)]
+    known = {Run: lambda: run, Interruptions: lambda: interruptions(run)}
+    given = [known[need]() if need in known else None for need in _needs(rule.check)]
     return list(rule(timed or timing(run), *given))
 
 

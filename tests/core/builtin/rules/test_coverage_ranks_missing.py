@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import attrs
 
+from pytscope import Profiler
+from pytscope.builtin.analyzers import coverage
 from pytscope.builtin.rules import ranks_missing
 from pytscope.model.errors import NotApplicable
 from pytscope.model.findings import Confidence, Severity
 from pytscope.runs.run import ReadNote
+from pytscope.runs.sources.run_directory import open_run_directory
 from pytscope.testing import assert_abstains, assert_fires, assert_quiet, make_run
 
 
@@ -82,3 +85,18 @@ def test_an_absurd_rank_does_not_take_memory():
 
 def test_a_run_of_one_rank_is_not_asked():
     assert_abstains(ranks_missing, make_run({"forward": 10}), NotApplicable)
+
+
+def test_a_file_that_was_opened_on_purpose_misses_no_rank(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        with Profiler(tmp_path, only_rank_zero=False) as profiler:
+            for _ in range(3):
+                with profiler.step():
+                    pass
+    run = open_run_directory(tmp_path / "rank00001.pts")
+    assert run.ranks == (1,)
+    assert "one rank's file was opened" in assert_abstains(ranks_missing, run, NotApplicable)
+    rows = [getattr(row, "text", "") for row in coverage(run).panel().rows]
+    assert any("one file was opened, of rank 1 of 2" in text for text in rows)

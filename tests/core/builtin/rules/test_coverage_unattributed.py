@@ -49,3 +49,18 @@ def test_limits_can_be_set():
 
 def test_few_steps_are_inconclusive():
     assert_abstains(unattributed, make_run({"other": 10}, steps=4), Inconclusive)
+
+
+def test_without_data_the_loader_is_the_first_thing_to_name():
+    (finding,) = assert_fires(unattributed, make_run({"forward": 10, "other": 20}))
+    assert finding.fix.startswith("No `data` was recorded: wrap the loader with iter_data(), or")
+    (finding,) = assert_fires(unattributed, make_run({"data": 1, "forward": 10, "other": 20}))
+    assert finding.fix.startswith("Close each part")
+
+
+def test_a_recorder_that_names_phases_itself_is_not_told_to_mark():
+    event = {"kind": "instrumentation", "seams": ["gc", "data"]}
+    made = make_run({"forward": 10, "other": 20}, last_attempt={"events": [event]})
+    (finding,) = assert_fires(unattributed, made)
+    assert "mark(" not in finding.fix
+    assert "iter_data()" in finding.fix

@@ -22,7 +22,7 @@ def test_it_fires_below_the_target_and_names_the_largest_line():
     assert finding.severity is Severity.HIGH
     assert finding.title == "MFU is 38.0%; 62.0% of wall is recoverable"
     assert "data_stall, 27.0% of wall" in finding.detail
-    assert finding.fix.startswith("Start with data_stall: raise num_workers")
+    assert finding.fix.startswith("Start with data_stall: more num_workers")
     assert finding.explains == ("EFFICIENCY.RECOVERABLE",)
     assert finding.cost_s.value == pytest.approx(2.7)
 
@@ -85,3 +85,17 @@ def test_severity_is_low_where_little_can_be_won():
 def test_few_steps_make_it_suggestive():
     (finding,) = assert_fires(low_mfu, run(steps=10))
     assert finding.confidence is Confidence.SUGGESTIVE
+
+
+def test_tensor_cores_are_for_accelerators():
+    for device, told in (("", False), ("cuda", True)):
+        said = {"kind": "instrumentation", "seams": ["gc"], "accelerator": device}
+        slow = run(mfu=0.1, phases={"forward": 100}, last_attempt={"events": [said]})
+        (finding,) = assert_fires(low_mfu, slow)
+        assert ("tensor cores" in finding.fix) is told
+
+
+def test_a_line_that_holds_next_to_nothing_is_not_named_as_the_cause():
+    (finding,) = assert_fires(low_mfu, run(mfu=0.1, phases={"my own": 100, "gc": 0.001}))
+    assert finding.fix.startswith("Name what the step does")
+    assert finding.cost_s.value > 1

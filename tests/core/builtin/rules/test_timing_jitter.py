@@ -156,3 +156,13 @@ def test_it_abstains_where_recording_itself_is_a_notable_part():
             assert_abstains(jitter, run, Inconclusive)
         else:
             assert_fires(jitter, run)
+
+
+def test_slow_steps_in_a_sliver_of_the_run_are_low():
+    times = [30.0 if i in (3, 11, 17, 20) else 1.0 for i in range(24)]
+    (short,) = assert_fires(jitter, make_run({"forward": times}))
+    assert short.severity is Severity.HIGH
+    (sliver,) = assert_fires(jitter, make_run({"forward": times}, startup=[("other", 600_000)]))
+    assert sliver.severity is Severity.LOW
+    (tiny,) = assert_fires(jitter, make_run({"forward": times}, unit="us"))
+    assert tiny.severity is Severity.LOW

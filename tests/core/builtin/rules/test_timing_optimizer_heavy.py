@@ -96,3 +96,8 @@ def test_what_is_missing_is_said():
     assert "optimizer" in assert_abstains(optimizer_heavy, make_run(REST), NotMeasured)
     assert_abstains(optimizer_heavy, make_run({"optimizer": 5}), NotMeasured)
     assert_abstains(optimizer_heavy, made(20, steps=19), Inconclusive)
+
+
+def test_a_misspelt_phase_is_pointed_out():
+    reason = assert_abstains(optimizer_heavy, make_run({"forwrd": 9, "optimizer": 2}), NotMeasured)
+    assert "`forwrd` was recorded: did you mean `forward`?" in reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from pytscope.analyses import Timing
 from pytscope.analyses.units import count
 from pytscope.builtin.reporters.cells import pad
 from pytscope.builtin.reporters.lines import Line, Span, Tone
@@ -43,7 +44,16 @@ def checks_headline(report: Report) -> str:
     outcomes = Counter(check.outcome for check in report.checks)
     said = " · ".join(f"{outcomes[o]} {word}" for o, word in WORDS.items() if outcomes[o])
     total = count(len(report.checks), "check")
-    return f"{total}: {said}" if said else total
+    shown = _shown_rank(report)
+    return (f"{total}: {said}" if said else total) + shown
+
+
+def _shown_rank(report: Report) -> str:
+    """Which rank most checks of timing looked at, in a run of several."""
+    timing, ranks = report.analyses.get("timing"), len(report.run.ranks)
+    if ranks <= 1 or not isinstance(timing, Timing):
+        return ""
+    return f" · timing checked on rank {timing.rank} of {ranks:,}, data and gc on all"
 
 
 def passed_rules(report: Report) -> list[str]:

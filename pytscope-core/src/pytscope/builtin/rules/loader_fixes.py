@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -57,7 +57,7 @@ def recorded_loader(run: Run, timeline: Timeline, accelerator: str | None) -> Lo
     environment = timeline.metadata.get("environment") or run.environment
     torch = _mapping(environment.get("torch"))
     found = torch.get("loaders")
-    loaders = [one for one in found if isinstance(one, Mapping)] if _is_list(found) else []
+    loaders = [one for one in _list(found) if isinstance(one, Mapping)]
     first = loaders[0] if loaders else {}
     devices = torch.get("devices")
     known = None if accelerator is None else bool(accelerator)
@@ -67,7 +67,7 @@ def recorded_loader(run: Run, timeline: Timeline, accelerator: str | None) -> Lo
         pinned=_switch(first.get("pin_memory")),
         prefetch=_number(first.get("prefetch_factor")),
         cpus=_cpus(environment),
-        accelerator=bool(devices) if known is None and _is_list(devices) else known,
+        accelerator=bool(devices) if known is None and isinstance(devices, list | tuple) else known,
         loaders=len(loaders),
     )
 
@@ -85,8 +85,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _number(value: Any) -> int | None:

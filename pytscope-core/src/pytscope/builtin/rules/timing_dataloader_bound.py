@@ -48,8 +48,8 @@ class Pattern:
 
 @rule("TIMING.DATALOADER_BOUND", since="0.3.0")
 def dataloader_bound(
-    run: Run,
     timing: Timing,
+    run: Run,
     budget: Budget | None,
     interruptions: Interruptions | None,
     *,
@@ -202,10 +202,10 @@ def _pattern(timing: Timing, stall: Ints, loader: Loader) -> Pattern:
 
 def _cause(loader: Loader, every: int) -> str:
     """What makes one in so many steps wait, as far as the record tells."""
-    if loader.workers == 0 or loader.persistent:
-        return "as batches show that are longer to make than the others, or the ends of epochs"
     if loader.workers == every:
         return f"as the {every} recorded workers show that are too few"
+    if loader.workers == 0 or loader.persistent:
+        return "as batches show that are longer to make than the others, or the ends of epochs"
     if loader.restarts or every > MOST_WORKERS:
         return "as workers show that start anew with every epoch"
     return "as workers show that are too few, or that start anew with short epochs"
