@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from pytscope import analyze
 from pytscope.model.report import Check, Outcome
+from pytscope.testing import make_run
 from tests.core import report_samples as samples
 from tests.core.builtin.reporters.drawn import draw
 
@@ -50,3 +52,10 @@ def test_what_does_not_apply_is_for_the_verbose():
 def test_passed_checks_are_listed_on_demand():
     assert "passed COVERAGE.NOT_FINISHED" in flat(samples.report(), show_passed=True)
     assert "passed COVERAGE.NOT_FINISHED" not in flat(samples.report())
+
+
+def test_of_several_ranks_the_one_that_timing_was_checked_on_is_told():
+    phases = {"data": 0.1, "forward": 9}
+    told = "timing checked on rank 0 of 2, data and gc on all"
+    assert told in flat(analyze(make_run(phases, ranks=2)))
+    assert "timing checked on" not in flat(analyze(make_run(phases)))
