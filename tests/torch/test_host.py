@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 import os
 import sys
@@ -158,7 +159,8 @@ def test_a_recorded_run_has_the_columns_and_the_analysis(tmp_path: Path) -> None
     with Profiler(tmp_path, collectors=[host.HostMemory()], inline=True) as prof:
         for _ in range(120):
             with prof.step():
-                kept.append(np.ones(MIB // 2, dtype=np.uint8))
+                kept.append(mmap.mmap(-1, MIB // 2))  # memory that nobody has freed before
+                kept[-1].write(bytes(MIB // 2))
     steps, rss = pytscope.open(tmp_path).series("rss")
     assert len(steps) == 120
     assert rss[-1] - rss[20] == pytest.approx(99 * MIB / 2, rel=0.2)

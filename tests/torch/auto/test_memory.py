@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def recorded(folder: Path, steps: int = 60, leak: int = 0, **options: Any) -> An
         optimizer.step()
         optimizer.zero_grad()
         if leak:
-            kept.append(torch.ones(leak // 4))
+            kept.append(mmap.mmap(-1, leak))  # memory that nobody has freed before
+            kept[-1].write(bytes(leak))
     prof.finish()
     return pytscope.open(folder).shown, [p.detach().clone() for p in net.parameters()]
 
