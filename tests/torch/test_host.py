@@ -159,7 +159,9 @@ def test_a_recorded_run_has_the_columns_and_the_analysis(tmp_path: Path) -> None
     with Profiler(tmp_path, collectors=[host.HostMemory()], inline=True) as prof:
         for _ in range(120):
             with prof.step():
-                kept.append(mmap.mmap(-1, MIB // 2))  # memory that nobody has freed before
+                kept.append(
+                    mmap.mmap(-1, MIB // 2, mmap.MAP_PRIVATE)
+                )  # memory that nobody has freed before
                 kept[-1].write(bytes(MIB // 2))
     steps, rss = pytscope.open(tmp_path).series("rss")
     assert len(steps) == 120

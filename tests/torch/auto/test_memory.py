@@ -27,7 +27,9 @@ def recorded(folder: Path, steps: int = 60, leak: int = 0, **options: Any) -> An
         optimizer.step()
         optimizer.zero_grad()
         if leak:
-            kept.append(mmap.mmap(-1, leak))  # memory that nobody has freed before
+            kept.append(
+                mmap.mmap(-1, leak, mmap.MAP_PRIVATE)
+            )  # memory that nobody has freed before
             kept[-1].write(bytes(leak))
     prof.finish()
     return pytscope.open(folder).shown, [p.detach().clone() for p in net.parameters()]
