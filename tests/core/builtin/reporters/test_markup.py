@@ -22,7 +22,7 @@ NASTY = (
     "![img](http://x) [link](x) [ref] [^1] <http://x> <b>bold</b> <!-- x --> </details>",
     "&amp; &lt;b&gt; &#35; & <script>alert(1)</script>",
     "`code` ``two`` *a* **b** _c_ __d__ ~~e~~ ~f~ a_b_c a__b",
-    "# head", "## #", "- item", "+ item", "* item", "1. item", "12) item", "> quote", "---", "===",
+    "@_", "# head", "## #", "- item", "+ item", "* item", "1. item", "12) item", "> quote", "---", "===",
     "***", "```", "~~~", "| a | b |", "a | b", "|---|", ":---", "\\", "\\\\|", "x\\", "head #",
     "x ##",
     ":smile: :+1: a:b:c 10:20:30 :tada:", "$x$ $$y$$ costs $5", "<details>", "<!--", "-->", "]]>",

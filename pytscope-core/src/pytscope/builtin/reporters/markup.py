@@ -21,7 +21,7 @@ _CODE_SAFE = re.compile(r"[^`|\\ ]+(?: [^`|\\ ]+)*")
 _MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|#(?=#*$)")
 _LEADING = re.compile(r"[#+\-=>:]|[0-9]{1,9}[.)](?= |$)")
 _TOGETHER = (
-    (re.compile(r"@(?=\w)"), "@" + _APART),  # mentions, addresses
+    (re.compile(r"@(?=\\?\w)"), "@" + _APART),  # mentions, addresses
     (re.compile(r"#(?=[0-9])"), "#" + _APART),  # issues
     (re.compile(r"\b(gh-)(?=[0-9])", re.IGNORECASE), rf"\1{_APART}"),
     (re.compile(r"://"), f":{_APART}//"),  # links
