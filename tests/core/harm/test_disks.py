@@ -360,7 +360,7 @@ for way in ("before", "between", "never"):
     prof = Profiler(FOLDER + "/" + way)
     if way == "before": exhaust()
     prof.start()
-    if RECORDED and way != "before": prof._provenance.wait()  # its files are not to be among those in use
+    if RECORDED and way != "before": prof._provenance.wait()  # and its files are closed
     if way == "between": exhaust()
     train(prof, 50)
     try: os.close(os.open("/dev/null", os.O_RDONLY))
