@@ -19,10 +19,10 @@ from pytscope.recording.rank import RankInfo
 from pytscope.recording.recorder import PhaseBlock
 from pytscope_torch import seams
 from pytscope_torch.counting import Counting
+from pytscope_torch.draining import NamingDrain
 from pytscope_torch.fingerprint import Fingerprints
 from pytscope_torch.folders import cut_back
 from pytscope_torch.given import sorted_out, wrapped
-from pytscope_torch.naming import NamingDrain
 from pytscope_torch.provenance import Provenance
 from pytscope_torch.seams.backward import backward_passes
 from pytscope_torch.seams.blocks import checkpoints, collectives, transfers

@@ -1,9 +1,9 @@
 """What the blocks of a step were, decided when the step is over.
 
 Instrumentation sees edges: a fetch, a forward pass, a backward pass, an
-optimizer step. `Naming` turns the keys it wrote (`pytscope_torch.stamps`) into
-keys that `pytscope.tile` knows. A block's opening becomes three of them, with its
-stamp: the gap before it, a slot for a micro-batch's begin or end, and itself.
+optimizer step. `name_step` turns the keys it wrote (`pytscope_torch.stamps`), with
+the placeholders that `unfold` put before each block, into keys that `pytscope.tile`
+knows, one for one.
 
 - A *round* is a fetch and what follows it up to the next fetch. It trained if
   a backward pass was in it, or a forward pass and an optimizer step; a backward
@@ -18,10 +18,8 @@ stamp: the gap before it, a slot for a micro-batch's begin or end, and itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from pytscope.recording.drain import Drain
 from pytscope.recording.keys import (
     BEGIN,
     EXHAUSTED,
@@ -29,13 +27,10 @@ from pytscope.recording.keys import (
     FETCH,
     MICRO,
     START,
-    Key,
     Open,
     is_close,
     is_end,
 )
-from pytscope.recording.plain import name_of
-from pytscope.recording.prefix import TYPES
 from pytscope_torch.stamps import (
     BACKWARD,
     BROKE,
@@ -52,117 +47,8 @@ from pytscope_torch.stamps import (
 NOTHING = START
 """A key that cuts the wall and names nothing."""
 EVAL = Open("eval")
-MAX_KEYS = 1_000_000
-"""Keys of the shapes of steps that are remembered, all together."""
 PLACEHOLDERS = (GAP, SLOT, BROKE)
 FETCHES = (FETCH, CREATE)
-
-
-class NamingDrain(Drain):
-    """A drain that first names what instrumentation stamped."""
-
-    def __init__(self, start_ns: int, first_step: int) -> None:
-        super().__init__(start_ns, first_step)
-        self._naming = Naming()
-
-    def take(self, events: list[Any]) -> None:
-        """As the base class."""
-        super().take(self._named(events))
-
-    def absorb(self, events: list[Any]) -> None:
-        """As the base class."""
-        super().absorb(self._named(events))
-
-    def open_record(self, events: list[Any], now: int) -> bytes:
-        """As the base class."""
-        return super().open_record(self._named(events), now)
-
-    def finish(self, events: list[Any], now: int) -> list[tuple[str, int]]:
-        """As the base class."""
-        return super().finish(self._named(events), now)
-
-    def _named(self, events: list[Any]) -> list[Any]:
-        keys, values = events[::2], events[1::2]
-        named: list[Any] = []
-        start = 0
-        for step, count in self._naming.runs(keys):
-            stop = start + step.size * count
-            named += step.applied(values[start:stop], count)
-            start = stop
-        return named
-
-
-class Named:
-    """The keys of a shape of step, named.
-
-    Args:
-        keys: As stamped.
-
-    Attributes:
-        size: How many were stamped.
-    """
-
-    __slots__ = ("_keys", "_places", "size")
-
-    def __init__(self, keys: Sequence[object]) -> None:
-        self.size = len(keys)
-        unfolded, self._places = unfold(keys)
-        self._keys = name_step(unfolded)
-
-    def applied(self, values: list[Any], count: int) -> list[Any]:
-        """Named keys and their values, of so many steps in a row.
-
-        Args:
-            values: What was stamped.
-            count: How many steps.
-        """
-        size = self.size
-        named: list[Any] = [None] * (2 * len(self._keys) * count)
-        named[::2] = self._keys * count
-        if count == 1:
-            named[1::2] = map(values.__getitem__, self._places)
-        else:
-            for at, place in enumerate(self._places):
-                named[2 * at + 1 :: 2 * len(self._keys)] = values[place::size]
-        return named
-
-
-class Naming:
-    """Names the keys of a recording, step by step."""
-
-    def __init__(self) -> None:
-        self._shapes: dict[tuple[object, ...], Named] = {}
-        self._size = 0
-
-    def runs(self, keys: list[Any]) -> Iterator[tuple[Named, int]]:
-        """The steps, named, and how many in a row have the same keys.
-
-        Args:
-            keys: Keys of the event list from just after a step end on; what
-                follows the last step end is still going on.
-        """
-        if not TYPES.issuperset(map(type, keys)):
-            keys = [key if isinstance(key, Key) else name_of(key) for key in keys]
-        start = 0
-        while start < len(keys):
-            stop = next((i for i in range(start, len(keys)) if is_end(keys[i])), len(keys) - 1) + 1
-            step = keys[start:stop]
-            size, count = len(step), 1
-            while keys[stop : stop + size] == step:
-                stop += size
-                count += 1
-            yield self._step(tuple(step)), count
-            start = stop
-
-    def _step(self, keys: tuple[object, ...]) -> Named:
-        named = self._shapes.get(keys)
-        if named is None:
-            self._size += len(keys)
-            if self._size > MAX_KEYS:
-                self._shapes.clear()
-                self._size = len(keys)
-            named = self._shapes[keys] = Named(keys)
-        return named
 
 
 def unfold(keys: Sequence[object]) -> tuple[list[object], list[int]]:

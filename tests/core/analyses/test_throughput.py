@@ -3,7 +3,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from pytscope.analyses.throughput import MOST_RANKS
+from pytscope.analyses.few import MOST_RANKS
 from pytscope.builtin.analyzers.timing import timing
 from pytscope.model.panels import Text
 from pytscope.runs.building import make_run
@@ -61,9 +61,9 @@ def test_ranks_that_did_not_log_are_told():
     assert "summed over the 1 of 2 ranks that logged it" in notes(mixed)
 
 
-def test_of_many_ranks_only_the_sum_is_kept():
+def test_of_many_ranks_three_are_kept_and_the_sum_of_all():
     run = make_run({"forward": 10}, steps=3, ranks=MOST_RANKS + 1, scalars={"tokens": 1})
     throughput = timing(run).throughput["tokens"]
-    assert throughput.by_rank == {}
+    assert list(throughput.by_rank) == [0, MOST_RANKS // 2, MOST_RANKS]
     assert throughput.ranks == MOST_RANKS + 1
     assert throughput.sum_per_s == pytest.approx(100.0 * (MOST_RANKS + 1))

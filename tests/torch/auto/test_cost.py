@@ -15,7 +15,7 @@ from tests.core.recording.decode import attempt
 from tests.core.recording.truth import child
 from tests.torch.auto.made import AutoProfiler, torch  # skips without pytscope-torch
 
-from pytscope_torch.naming import NamingDrain  # isort: skip
+from pytscope_torch.draining import NamingDrain  # isort: skip
 
 Loop = Callable[[int], None]
 BATCH = (torch.ones(2, 4), torch.ones(2, 1))

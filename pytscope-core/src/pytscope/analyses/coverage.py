@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
 
 import attrs
 
+from pytscope.analyses.few import few
 from pytscope.analyses.units import count, duration, percent, ranks_named
 from pytscope.model.findings import StepRange
 from pytscope.model.jsonable import SHORTENED
@@ -18,8 +18,6 @@ FEW_STEPS = 20
 """Rated steps below which verdicts on timing are weak."""
 MOST_RANK_ROWS = 16
 """Ranks that the panel lists one by one."""
-MOST_RANKS_IN_JSON = 64
-"""Ranks that JSON lists one by one."""
 MOST_LINES = 8
 """Warnings, notes and exceptions that the panel prints, of each."""
 
@@ -155,25 +153,12 @@ class RankCoverage:
     overhead_ns: int | None
 
 
-T = TypeVar("T")
-
-
-def _three(values: Iterable[T], by: Callable[[T], tuple[int, ...]]) -> list[T]:
-    """The least, the median and the greatest."""
-    ordered = sorted(values, key=by)
-    return [ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]]
-
-
 def _few_ranks(ranks: tuple[RankCoverage, ...]) -> tuple[RankCoverage, ...]:
-    if len(ranks) <= MOST_RANKS_IN_JSON:
-        return ranks
-    return tuple(_three(ranks, lambda rank: (rank.wall_ns, rank.rank)))
+    return few(ranks, lambda rank: (rank.wall_ns, rank.rank))
 
 
 def _few_steps(steps: Mapping[int, int]) -> Mapping[int, int]:
-    if len(steps) <= MOST_RANKS_IN_JSON:
-        return steps
-    return dict(_three(steps.items(), lambda item: (item[1], item[0])))
+    return dict(few(steps.items(), lambda item: (item[1], item[0])))
 
 
 @attrs.frozen(eq=False, kw_only=True)

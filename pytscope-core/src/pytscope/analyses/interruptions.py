@@ -5,10 +5,9 @@ from __future__ import annotations
 import attrs
 
 from pytscope.analyses.column import Column
+from pytscope.analyses.few import few
 from pytscope.model.jsonable import SHORTENED
 
-MOST_RANKS = 64
-"""Ranks that JSON lists one by one."""
 UNWATCHED = (
     "`h2d`, `compile` and `gc` as phases: AutoProfiler (pytscope-torch) records them, "
     'or wrap what they are in phase("...")'
@@ -61,10 +60,7 @@ class NewSizes:
 
 
 def _few_ranks(ranks: tuple[Interruption, ...]) -> tuple[Interruption, ...]:
-    if len(ranks) <= MOST_RANKS:
-        return ranks
-    ordered = sorted(ranks, key=lambda one: (one.total_ns, one.rank))
-    return (ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1])
+    return few(ranks, lambda one: (one.total_ns, one.rank))
 
 
 @attrs.frozen(eq=False, kw_only=True)

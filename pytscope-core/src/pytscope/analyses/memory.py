@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from pytscope.analyses.column import Column
+from pytscope.analyses.few import few
 from pytscope.analyses.growth import Growth
 from pytscope.analyses.units import count, size
 from pytscope.model.jsonable import SHORTENED
@@ -35,13 +36,14 @@ HELD = {
     WORKERS: ("workers_uss", "workers_pss"),
 }
 """Columns that tell what is held in a place, the most telling first."""
-MOST_RANKS = 64
-SPARK_VALUES = 1_200
-"""Most values a sparkline is given; a multiple of the cells that reporters draw."""
 _PEAK_NOTE = (
     "peak is no growth: it stays at its highest value until something resets it "
     '(collect_memory="reset")'
 )
+
+
+SPARK_VALUES = 1_200
+"""Most values a sparkline is given; a multiple of the cells that reporters draw."""
 
 
 @attrs.frozen(eq=False)
@@ -111,7 +113,11 @@ class RankMemory:
 
 
 def _few_ranks(ranks: tuple[RankMemory, ...]) -> tuple[RankMemory, ...]:
-    return ranks if len(ranks) <= MOST_RANKS else ()
+    return few(ranks, lambda one: (_highest(one), one.rank))
+
+
+def _highest(rank: RankMemory) -> int:
+    return max((column.high_bytes for column in rank.columns.values()), default=0)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -121,7 +127,8 @@ class Memory:
     Attributes:
         shown: The rank that reports show: the run's shown rank if it sampled
             memory, else the lowest that did.
-        ranks: Every rank that sampled memory; left out of JSON for more than 64.
+        ranks: Every rank that sampled memory; in JSON, of more than 64, those of the
+            least, the median and the greatest highest sample.
     """
 
     shown: RankMemory

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from pytscope.analyses.few import few
 from pytscope.analyses.units import count, rate
-
-MOST_RANKS = 64
-"""Ranks whose own rates are kept; of more, only the sum."""
 
 
 @attrs.frozen
@@ -22,7 +20,8 @@ class Throughput:
         sum_per_s: The sum of every rank's own rate. Ranks that log the same
             data, as tensor-parallel ones may, are counted each.
         ranks: Number of ranks that logged it.
-        by_rank: Each rank's own rate, or nothing for more than 64 ranks.
+        by_rank: Each rank's own rate; of more than 64 ranks the least, the median
+            and the greatest.
     """
 
     per_s: float | None
@@ -40,9 +39,9 @@ class Throughput:
             shown: The shown rank.
             steps: Rated steps of the shown rank that logged it.
         """
-        kept = by_rank if len(by_rank) <= MOST_RANKS else {}
+        kept = few(by_rank.items(), lambda item: (item[1], item[0]))
         total = sum(by_rank[rank] for rank in sorted(by_rank))
-        return cls(by_rank.get(shown), steps, total, len(by_rank), dict(sorted(kept.items())))
+        return cls(by_rank.get(shown), steps, total, len(by_rank), dict(sorted(kept)))
 
     def notes(self, what: str, rated: int, rank: int, ranks: int) -> Iterator[str]:
         """What must be said beside the rate.

@@ -149,9 +149,9 @@ def test_the_panel_says_what_is_held_and_whether_it_grows():
     assert (quiet.headline, quiet.status) == ("mine 5 B after the last step", Status.OK)
 
 
-def test_ranks_are_in_json_up_to_64():
+def test_ranks_are_in_json_up_to_64_and_three_of_more():
     registry = load_registry(PluginSelection(autoload=False))
-    for ranks, listed in ((2, 2), (65, 0)):
+    for ranks, listed in ((2, 2), (65, 3)):
         run = make_run({"forward": 1}, ranks=ranks, steps=50, memory={"rss": 5})
         document = json.loads(analyze(run, registry).to_json())["analyses"]["memory"]
         assert len(document["ranks"]) == listed

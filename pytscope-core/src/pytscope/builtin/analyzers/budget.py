@@ -14,6 +14,7 @@ from pytscope.analyses.budget import (
     Impossible,
     RankBudget,
 )
+from pytscope.analyses.few import few
 from pytscope.analyses.units import duration
 from pytscope.builtin.analyzers.efficiency import Figures, figures, move, split
 from pytscope.builtin.analyzers.ledger import Ledger, in_order, ledger
@@ -21,8 +22,6 @@ from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Run, Timeline, measured_wall_ns
 from pytscope.stats import ranges
 
-MOST_RANKS = 64
-"""Runs of more ranks keep the lines of three."""
 _MOST = 0.5
 
 
@@ -135,11 +134,9 @@ def _lines(lines: Ledger, wall_ns: int) -> tuple[BudgetLine, ...]:
 
 
 def _kept(ranks: Sequence[_Counted]) -> tuple[RankBudget, ...]:
-    if len(ranks) <= MOST_RANKS:
-        return tuple(rank.budget() for rank in ranks)
-    by_wall = sorted(ranks, key=lambda r: (r.wall_ns, r.rank))
-    chosen = {"min": by_wall[0], "median": by_wall[(len(by_wall) - 1) // 2], "max": by_wall[-1]}
-    return tuple(rank.budget(role) for role, rank in chosen.items())
+    kept = few(ranks, lambda r: (r.wall_ns, r.rank))
+    roles = ("min", "median", "max") if len(kept) < len(ranks) else ("",) * len(kept)
+    return tuple(rank.budget(role) for rank, role in zip(kept, roles, strict=True))
 
 
 def _joined(seen: Iterable[Impossible]) -> Iterator[Impossible]:
