@@ -120,7 +120,7 @@ def imports(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Print what recording costs here beside pytscope 0.2.1; `-- --quick --check` as CI does.
+    """Print what recording costs here beside pytscope 0.2.1; `--check` fails below half a target.
 
     With `--auto` first, what AutoProfiler adds to a training step; with `--auto --traceml`
     beside TraceML, too.

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import pytscope
-from pytscope.runs.run import Timeline, measured_wall_ns
+from pytscope.runs.run import Timeline
 
 # --- a reader of one rank's file, from docs/format.md: no numpy, no pytscope -----------
 
@@ -154,7 +154,7 @@ def compare(file: Path, number: int) -> dict[str, Any]:
     assert shown(theirs["startup"]) == list(attempt.startup)
     assert shown(theirs["shutdown"]) == list(attempt.shutdown)
     assert theirs["lost"] == attempt.lost_ns
-    assert theirs["wall"] == measured_wall_ns(ours)
+    assert theirs["wall"] == ours.measured_ns
     assert theirs["finished"] == attempt.finished
     records = list(ours.records())
     assert len(theirs["steps"]) == len(records)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import pytscope
 from pytscope.recording.profiler import Profiler
-from pytscope.runs.run import measured_wall_ns
 
 NAMES = ["data", "forward", "backward", "eval", "checkpoint", "mine"]
 CALL = st.one_of(
@@ -96,7 +95,7 @@ def test_lines_sum_to_the_wall(attempts: list[tuple[int, list[tuple[str, Any]]]]
             run = pytscope.open(folder, attempt=number)
             (timeline,) = run.timelines
             (attempt,) = timeline.attempts
-            assert measured_wall_ns(timeline) == wall
+            assert timeline.measured_ns == wall
             assert attempt.lost_ns == 0
             assert attempt.lost_steps == 0
             for row in range(len(timeline)):
@@ -109,7 +108,7 @@ def test_lines_sum_to_the_wall(attempts: list[tuple[int, list[tuple[str, Any]]]]
         budget = report.analyses["budget"]
         run = pytscope.open(folder)
         assert sum(line.ns for line in budget.lines) == budget.wall_ns
-        assert budget.wall_ns == measured_wall_ns(run.shown)
+        assert budget.wall_ns == run.shown.measured_ns
         assert not report.problems
 
 

@@ -4,7 +4,6 @@ import attrs
 
 from pytscope.analysis.summary import summarise
 from pytscope.runs.building import EPOCH_NS
-from pytscope.runs.run import measured_wall_ns
 from pytscope.runs.window import windowed
 from pytscope.testing import make_run
 
@@ -15,7 +14,7 @@ def test_the_shown_rank_gives_steps_and_wall() -> None:
     assert summary.ranks == (0, 1, 3)
     assert summary.world_size == 4
     assert summary.steps == 4
-    assert summary.wall_ns == 20_000_000 == measured_wall_ns(run.rank(1))
+    assert summary.wall_ns == 20_000_000 == run.rank(1).measured_ns
     assert summary.finished
     assert summary.created_epoch_ns == EPOCH_NS
 

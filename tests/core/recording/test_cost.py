@@ -74,22 +74,6 @@ def silent(tmp_path: Path) -> Iterator[Profiler]:
     prof.finish()
 
 
-def calls(call: Callable[[], object]) -> int:
-    """Python functions entered meanwhile."""
-    entered = []
-
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        if event == "call":
-            entered.append(event)
-
-    sys.setprofile(count)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return len(entered)
-
-
 @pytest.mark.parametrize(("body", "made"), [(marks, 5), (full, 7)])
 def test_a_stamp_is_one_call(silent: Profiler, tmp_path: Path, body: Body, made: int) -> None:
     idle = Profiler(tmp_path / "idle")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytscope.runs.run import Gap, measured_wall_ns
+from pytscope.runs.run import Gap
 from tests.core.runs.pts_bytes import (
     anchor,
     attempt,
@@ -29,7 +29,7 @@ def test_a_missing_block_is_lost_time_and_lost_steps(tmp_path, missing):
     assert first.lost_steps == 5
     assert first.lost_ns == sum(step.wall_ns for step in gone)
     assert first.gaps == (Gap(5 * (missing - 3), 5, first.lost_ns),)
-    assert attempt_wall_ns(timeline, first) == WALL_NS == measured_wall_ns(timeline)
+    assert attempt_wall_ns(timeline, first) == WALL_NS == timeline.measured_ns
 
 
 def test_several_places_are_lost(tmp_path):

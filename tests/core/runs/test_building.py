@@ -5,7 +5,7 @@ import pytest
 
 from pytscope.model.records import Flag
 from pytscope.runs.building import make_run
-from pytscope.runs.run import OpenState, ReadNote, measured_wall_ns
+from pytscope.runs.run import OpenState, ReadNote
 from tests.core.runs.reading import attempt_wall_ns
 
 
@@ -16,7 +16,7 @@ def test_durations_become_exact_nanoseconds():
     assert timeline.wall_ns.tolist() == [1_600_000, 1_700_000, 1_800_000]
     assert timeline.start_ns.tolist() == [2_000_000, 3_600_000, 5_300_000]
     assert timeline.segments(0) == (("data", 1_500_000), ("forward", 100_000))
-    assert measured_wall_ns(timeline) == 2_000_000 + 5_100_000
+    assert timeline.measured_ns == 2_000_000 + 5_100_000
 
 
 def test_a_hundred_steps_unless_told():

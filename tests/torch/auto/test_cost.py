@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.recording.counting import calls
 from tests.core.recording.decode import attempt
 from tests.core.recording.truth import child
 from tests.torch.auto.made import AutoProfiler, torch  # skips without pytscope-torch
@@ -61,22 +62,6 @@ def silent(training: Training, tmp_path: Path) -> Iterator[Any]:
     yield prof
     gc.enable()
     prof.finish()
-
-
-def calls(call: Callable[[], object]) -> int:
-    """Python functions entered meanwhile."""
-    entered = []
-
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        if event == "call":
-            entered.append(event)
-
-    sys.setprofile(count)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return len(entered)
 
 
 def a_step(counted: Callable[[int], int]) -> float:

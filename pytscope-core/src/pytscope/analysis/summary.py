@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytscope.model.records import Flag
 from pytscope.model.report import RunSummary
-from pytscope.runs.run import Run, measured_wall_ns
+from pytscope.runs.run import Run
 
 _MADE_WITH = ("python", "torch")
 """What of the environment a report tells: no paths, no times, nobody's machine."""
@@ -24,7 +24,7 @@ def summarise(run: Run) -> RunSummary:
         ranks=run.ranks,
         world_size=run.world_size,
         steps=int((~shown.has(Flag.REDONE)).sum()),
-        wall_ns=measured_wall_ns(shown) if run.has_wall else None,
+        wall_ns=shown.measured_ns if run.has_wall else None,
         finished=all(t.attempts[-1].finished for t in run.timelines if t.attempts),
         source=run.source,
         window=run.window,
@@ -32,6 +32,6 @@ def summarise(run: Run) -> RunSummary:
         other_attempts=run.other_attempts,
         created_epoch_ns=min(starts, default=None),
         live=run.live,
-        recorded_ns=None if run.has_wall else measured_wall_ns(shown),
+        recorded_ns=None if run.has_wall else shown.measured_ns,
         environment={name: run.environment[name] for name in _MADE_WITH if name in run.environment},
     )

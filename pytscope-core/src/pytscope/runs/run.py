@@ -35,7 +35,6 @@ __all__ = [
     "Span",
     "Timeline",
     "exact_sum",
-    "measured_wall_ns",
 ]
 
 
@@ -350,7 +349,7 @@ class Run:
         Ranks without a step are not shown as long as another rank has one.
         """
         stepped = [timeline for timeline in self.timelines if len(timeline)]
-        by_wall = sorted(stepped or self.timelines, key=lambda t: (measured_wall_ns(t), t.rank))
+        by_wall = sorted(stepped or self.timelines, key=lambda t: (t.measured_ns, t.rank))
         return by_wall[(len(by_wall) - 1) // 2]
 
     def series(self, name: str, rank: int | None = None) -> tuple[Ints, Floats]:
@@ -387,8 +386,3 @@ class Run:
 @functools.lru_cache(256)
 def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(phase_order(names))
-
-
-def measured_wall_ns(timeline: Timeline) -> int:
-    """Measured wall time of a rank: the sum over its attempts, exact."""
-    return timeline.measured_ns

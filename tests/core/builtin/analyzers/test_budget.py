@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pytscope.analyses import Budget, BudgetPart
 from pytscope.builtin.analyzers import budget
 from pytscope.model.records import Flag
-from pytscope.runs.run import measured_wall_ns
 from pytscope.testing import make_run
 from tests.core.builtin.analyzers.test_timing import loose
 
@@ -107,7 +106,7 @@ def test_lines_of_every_rank_sum_to_its_wall_whatever_happened(run, moved):
     account = made(run, parts)
     for rank in account.ranks:
         assert sum(line.ns for line in rank.lines) == rank.wall_ns
-        assert rank.wall_ns == measured_wall_ns(run.rank(rank.rank))
+        assert rank.wall_ns == run.rank(rank.rank).measured_ns
         if rank.wall_ns:
             shares = [line.share for line in rank.lines]
             # Impossible figures give lines of many walls, whose rounding shows in the sum.

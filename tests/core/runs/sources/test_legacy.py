@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pytscope.builtin.analyzers.ledger import ledger
 from pytscope.model.errors import RunUnreadable, UsageError
 from pytscope.model.records import Flag
-from pytscope.runs.run import measured_wall_ns
 from pytscope.runs.sources import legacy_lines
 from pytscope.runs.sources.legacy import legacy, open_legacy
 from pytscope.runs.sources.legacy_lines import LONGEST, lines
@@ -62,14 +61,14 @@ def test_records_of_different_shapes(tmp_path):
 def test_the_wall_of_a_run_is_accounted_for_to_the_nanosecond(tmp_path):
     run = open_legacy(write(tmp_path / "run", wall_time=3.000000001, n_steps=40))
     assert (run.has_timeline, run.has_wall) == (False, True)
-    assert measured_wall_ns(run.shown) == 3_000_000_001
+    assert run.shown.measured_ns == 3_000_000_001
     assert ledger(run.shown) == {
         "other": 3_000_000_001 - 40 * 35 * MS,
         "data_stall": 40 * 2 * MS,
         "compute": 40 * 33 * MS,
     }
     cut = windowed(run, 5, 9)
-    assert (cut.has_wall, measured_wall_ns(cut.shown)) == (False, 5 * 35 * MS)
+    assert (cut.has_wall, cut.shown.measured_ns) == (False, 5 * 35 * MS)
 
 
 def test_time_stamps_are_no_durations(tmp_path):
@@ -77,7 +76,7 @@ def test_time_stamps_are_no_durations(tmp_path):
     wild = [{**r, "timestamp": 1e6 * i * i} for i, r in enumerate(even())]
     for steps in (plain, wild):
         run = open_legacy(write(tmp_path / "run", steps))
-        assert measured_wall_ns(run.shown) == 40 * 35 * MS
+        assert run.shown.measured_ns == 40 * 35 * MS
         assert not run.notes
 
 
@@ -134,7 +133,7 @@ def test_a_wall_is_of_all_ranks_or_of_none(tmp_path):
     write(folder / "rank0", rank=0, world_size=2, wall_time=9.0)
     run = open_legacy(folder)
     assert not run.has_wall
-    assert [measured_wall_ns(t) for t in run.timelines] == [40 * 35 * MS] * 2
+    assert [t.measured_ns for t in run.timelines] == [40 * 35 * MS] * 2
     assert "no wall_time of rank 1: all ranks are shown by their recorded time" in [
         note.message for note in run.notes
     ]
@@ -188,7 +187,7 @@ def test_more_time_than_can_be_counted_is_left_out(tmp_path):
     steps = [record(i, {"forward": year}) for i in range(300)]
     run = open_legacy(write(tmp_path / "run", steps))
     assert len(run.shown) == 284
-    assert measured_wall_ns(run.shown) == 284 * round(year) * 10**9
+    assert run.shown.measured_ns == 284 * round(year) * 10**9
     assert "more time than a run can hold (16, first on line 285)" in run.notes[0].message
 
 
@@ -277,4 +276,4 @@ def test_any_file_is_read_and_every_record_counted(tmp_path_factory, given_lines
         sum(ns for _, ns in timeline.segments(row)) for row in range(len(timeline))
     ]
     assert [r.step for r in timeline.records()] == timeline.step.tolist()
-    assert sum(ledger(timeline).values()) == measured_wall_ns(timeline)
+    assert sum(ledger(timeline).values()) == timeline.measured_ns

@@ -19,7 +19,7 @@ from pytscope.analyses.units import duration
 from pytscope.builtin.analyzers.efficiency import Figures, figures, move, split
 from pytscope.builtin.analyzers.ledger import Ledger, in_order, ledger
 from pytscope.plugins.declare import analyzer
-from pytscope.runs.run import Run, Timeline, measured_wall_ns
+from pytscope.runs.run import Run, Timeline
 from pytscope.stats import ranges
 
 _MOST = 0.5
@@ -85,7 +85,7 @@ def _rank(
     shown: bool,
 ) -> _Counted:
     """One rank's ledger; contradictions are appended to `odd`."""
-    rank, wall = timeline.rank, measured_wall_ns(timeline)
+    rank, wall = timeline.rank, timeline.measured_ns
     lines = ledger(timeline)
     odd += _unaccounted(lines, rank)
     early = [p for p in parts if p.take_from not in ("useful_compute", "compute_overhead")]

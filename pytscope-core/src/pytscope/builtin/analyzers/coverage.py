@@ -11,7 +11,7 @@ from pytscope.builtin.analyzers.clocks import clock_faults
 from pytscope.builtin.analyzers.ending import exceptions, exited, stop, warnings
 from pytscope.model.records import Flag
 from pytscope.plugins.declare import analyzer
-from pytscope.runs.run import Ints, Run, Timeline, measured_wall_ns
+from pytscope.runs.run import Ints, Run, Timeline
 
 MOST_RANKS = 1 << 17
 """Ranks that are looked for; a larger number is taken for a mistake in the records."""
@@ -99,7 +99,7 @@ def _rank(timeline: Timeline, kept: Ints, union: int) -> RankCoverage:
         exited=not ended and exited(timeline),
         stop=None if finished else stop(timeline),
         ended_by=ended[-1] if ended else None,
-        wall_ns=measured_wall_ns(timeline),
+        wall_ns=timeline.measured_ns,
         lost_ns=sum(a.lost_ns for a in attempts),
         lost_steps=lost_steps,
         dropped_steps=sum(a.dropped_steps for a in attempts),

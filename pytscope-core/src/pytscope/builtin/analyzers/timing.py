@@ -11,7 +11,7 @@ from pytscope.builtin.analyzers.phases import eval_fetches_ns, every_phase, rows
 from pytscope.model.errors import NotMeasured
 from pytscope.model.records import Flag, phase_order
 from pytscope.plugins.declare import analyzer
-from pytscope.runs.run import Ints, Run, Timeline, measured_wall_ns
+from pytscope.runs.run import Ints, Run, Timeline
 from pytscope.stats import ranges, robust_spread
 
 _COUNTED = ("samples", "tokens")
@@ -95,7 +95,7 @@ def _steps_per_s(run: Run, timeline: Timeline, rated: int, rated_ns: int) -> flo
     """Rated steps over their wall; without a timeline, completed steps over the run's wall."""
     if run.has_timeline:
         return rated / rated_ns * 1e9
-    wall = measured_wall_ns(timeline)
+    wall = timeline.measured_ns
     if not (run.has_wall and wall > 0):
         return None
     told = timeline.metadata.get("completed_steps")

@@ -29,7 +29,7 @@ from pytscope.model.errors import Inconclusive, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
-from pytscope.runs.run import Ints, Run, measured_wall_ns
+from pytscope.runs.run import Ints, Run
 from pytscope.stats import period, quantile_interval
 
 MOST_WORKERS = 64
@@ -135,7 +135,7 @@ def dataloader_bound(
     pattern = _pattern(own, one.stall, recorded_loader(run, timeline, accelerator))
     shown_waits = any(each.rank == timing.rank for each in found.waiting)
     yield Finding(
-        severity=severity_of(one.cost_ns, own.wall_ns, measured_wall_ns(timeline)),
+        severity=severity_of(one.cost_ns, own.wall_ns, timeline.measured_ns),
         confidence=Confidence.CONFIRMED if own.steps >= FEW_STEPS else Confidence.SUGGESTIVE,
         title=f"Training waits for its input pipeline{found.where()}",
         detail=_detail(own, pattern, found),
