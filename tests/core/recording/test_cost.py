@@ -15,6 +15,7 @@ from pytscope.recording.files import RunFile
 from pytscope.recording.keys import BEGIN, END, LOG
 from pytscope.recording.profiler import Profiler
 from pytscope.recording.writer import ABSORB
+from tests.core.recording.counting import calls
 
 from .decode import attempt
 from .truth import child, only
