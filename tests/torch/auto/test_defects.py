@@ -14,7 +14,7 @@ import pytest
 import pytscope
 from pytscope.model.records import Flag
 from tests.torch.auto.loops import LOOPS
-from tests.torch.auto.made import DATA, MS, AutoProfiler, Case, loader, torch
+from tests.torch.auto.made import DATA, AutoProfiler, Case, check_times, loader, torch
 
 
 def played(folder: Path, name: str, *, pace: float = 1.0, **options: Any) -> Any:
@@ -42,7 +42,7 @@ def test_time_between_steps_is_part_of_the_steps(tmp_path: Path) -> None:
     case = played(tmp_path, "work_outside_of_everything")
     real = np.array([sum(step.values()) for step in case.truth.steps[:-1]])
     assert np.all(case.timeline().wall_ns >= real)
-    assert shares(case)["other"] > 0.15
+    check_times(case)
 
 
 def test_making_the_iterator_is_waiting_for_data(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_validation_fetches_are_not_charged_to_training(tmp_path: Path) -> None:
                 case.net.train()
     assert "data" not in case.timeline().phases
     assert "TIMING.DATALOADER_BOUND" not in found(case)
-    assert shares(case)["eval"] > 0.2
+    check_times(case)
 
 
 def test_a_loss_outside_the_model_has_its_phase(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_loss_outside_the_model_has_its_phase(tmp_path: Path) -> None:
             ((out - y) ** 2).mean().backward()
             torch.nn.utils.clip_grad_norm_(case.net.parameters(), 1.0)
             case.step()
-    assert shares(case)["loss"] > 0.3
+    check_times(case)
     assert shares(case)["other"] < 0.1
     report = pytscope.analyze(case.folder)
     assert "COVERAGE.UNATTRIBUTED" not in {finding.rule for finding in report.findings}
@@ -193,12 +193,11 @@ def test_checkpoints_and_validation_are_not_the_input_pipeline(tmp_path: Path) -
                 torch.save(torch.zeros(1_000_000), tmp_path / "model.pt")
                 case.net.eval()
                 with torch.no_grad():
-                    for a, _ in loader(Case(tmp_path / "other").truth, 3):
+                    for a, _ in loader(case.truth, 3, "eval"):
                         case.net(a)
                 case.net.train()
-    timeline = case.timeline()
-    assert {"checkpoint", "eval"} <= set(timeline.phases)
-    assert np.median(timeline.phase_ns("data")[1:]) < MS
+    assert {"checkpoint", "eval"} <= set(case.timeline().phases)
+    check_times(case)
     assert "TIMING.DATALOADER_BOUND" not in found(case)
 
 
@@ -230,7 +229,7 @@ def test_metrics_after_the_optimizer_are_not_data(tmp_path: Path) -> None:
         for x, y in loader(None, case.count):
             case.train(x, y)
             case.truth.sleep("other", 0.015)
-    assert np.median(case.timeline().phase_ns("data")[1:]) < 3 * MS
+    check_times(case)
     assert "TIMING.DATALOADER_BOUND" not in found(case)
 
 
@@ -238,9 +237,8 @@ def test_metrics_after_the_optimizer_are_not_data(tmp_path: Path) -> None:
 def test_work_of_other_optimizers_and_closures_is_not_backward(tmp_path: Path, name: str) -> None:
     case = played(tmp_path, name)
     timeline = case.timeline()
-    real = np.array([step["backward"] for step in case.truth.steps[:-1]])
     assert len(timeline) == case.count
-    assert np.median(timeline.phase_ns("backward") - real) < 4 * MS
+    check_times(case)
     assert np.all(timeline.phase_ns("optimizer") > 0)
 
 

@@ -67,7 +67,6 @@ def validation_before_training(case: Case) -> None:
     with case.recording():
         _validate(case, gradients=False)
         case.truth.steps[0].clear()  # startup is no part of the first step
-        case.truth.counts[0].clear()
         for x, y in loader(case.truth, case.count):
             case.train(x, y)
 
@@ -83,7 +82,6 @@ def forward_passes_to_look_at(case: Case) -> None:
                 with torch.no_grad(), case.truth.block("eval"):
                     for _ in range(3):
                         case.net(x)
-                        case.truth.sleep("eval", 0)
                 case.net.train()
 
 

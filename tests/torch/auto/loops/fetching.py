@@ -134,7 +134,7 @@ def prefetching_thread(case: Case) -> None:
     with case.recording():
         thread.start()
         while True:
-            with case.truth.block("other"):
+            with case.truth.timed("other"):
                 batch = ready.get()
             if batch is None:
                 break

@@ -11,18 +11,27 @@ from typing import Any
 import pytest
 
 from tests.torch.auto.loops.registry import loop, untimed
-from tests.torch.auto.made import Case, loader, torch
+from tests.torch.auto.made import Case, Truth, loader, torch
+
+
+class Slow:
+    """Takes its time to be saved."""
+
+    def __init__(self, truth: Truth) -> None:
+        self.truth = truth
+
+    def __reduce__(self) -> tuple[type[dict[str, int]], tuple[()]]:
+        self.truth.sleep("checkpoint", 0.003)
+        return dict, ()
 
 
 @loop
 def checkpoints(case: Case) -> None:
-    weights = torch.zeros(2_000_000)
     with case.recording():
         for i, (x, y) in enumerate(loader(case.truth, case.count)):
             case.train(x, y)
             if i % 4 == 3:
-                with case.truth.block("checkpoint"):
-                    torch.save({"weights": weights}, case.space / "model.pt")
+                torch.save(Slow(case.truth), case.space / "model.pt")
 
 
 @loop
@@ -141,7 +150,7 @@ def recorded_again(case: Case) -> None:
     with case.recording():
         for x, y in loader(case.truth, 4):
             case.train(x, y)
-    del case.truth.steps[:-1], case.truth.counts[:-1]
+    del case.truth.steps[:-1]
     case.truth.steps[0].clear()
     if case.profiler:
         case.profiler.start()
@@ -157,7 +166,7 @@ def another_profiler_after_it(case: Case) -> None:
     with case.recording():
         for x, y in loader(case.truth, 4):
             case.train(x, y)
-    del case.truth.steps[:-1], case.truth.counts[:-1]
+    del case.truth.steps[:-1]
     case.truth.steps[0].clear()
     with case.recording():
         for x, y in loader(case.truth, case.count):
