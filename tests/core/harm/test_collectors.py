@@ -121,11 +121,11 @@ def test_values_of_all_sorts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_columns_that_are_none(tmp_path: Path) -> None:
-    columns = (None, 3, {"used": "x"}, {"used": None}, ["used"])
+    columns = (None, 3, {"used": "q"}, {"used": None}, ["used"])
     given = [Collector(f"c{i}", start=lambda c=c: c) for i, c in enumerate(columns)]  # type: ignore[misc]
     text = train(tmp_path, *given)
     assert all(f"collector 'c{i}' did not start" in text for i in range(len(columns)))
-    assert "no column is of kind x; kinds are b, i, s" in text
+    assert "no column is of kind q; kinds are b, i, s, x" in text
 
 
 def test_collectors_of_odd_or_no_names(tmp_path: Path) -> None:

@@ -230,3 +230,26 @@ def test_a_fetch_between_two_stretches_of_another_phase_is_found(tmp_path):
     rows, sums = kept.enclosed_ns("data", "eval")
     assert dict(zip(rows.tolist(), sums.tolist(), strict=True)) == {0: 5, 1: 2, 2: 7}
     assert [len(found) for found in timeline.enclosed_ns("comm", "eval")] == [0, 0]
+
+
+def edges(timeline):
+    columns = [column.tolist() for column in timeline.last_segment("comm")]
+    return list(zip(*columns, strict=True))
+
+
+def test_the_last_segment_of_a_phase_is_found_with_its_edges(tmp_path):
+    steps = [
+        Step((("forward", 5), ("comm", 7), ("backward", 3), ("comm", 4), ("optimizer", 1))),
+        Step((("forward", 5), ("comm", 7), ("optimizer", 3))),
+        Step((("forward", 5), ("comm", 7), ("gc", 0), ("comm", 2), ("optimizer", 3))),
+        Step((("forward", 5), ("comm", 0), ("optimizer", 3))),
+        Step((("forward", 5), ("optimizer", 3))),
+        Step((("comm", 6), ("forward", 5), ("comm", 0))),
+    ]
+    timeline = read(tmp_path, attempt(steps, block=2)).timelines[0]
+    found = [(0, 15, 19), (1, 5, 12), (2, 5, 14), (5, 0, 6)]
+    assert edges(timeline) == found
+    kept = timeline.select(timeline.step > 1, timeline.attempts)
+    found = [(row - 2, begin, end) for row, begin, end in found[2:]]
+    assert edges(kept) == found
+    assert [len(column) for column in timeline.last_segment("h2d")] == [0, 0, 0]

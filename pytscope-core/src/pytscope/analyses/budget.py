@@ -7,8 +7,10 @@ from typing import Any
 
 import attrs
 
+from pytscope.analyses.few import few
 from pytscope.analyses.units import duration, percent
 from pytscope.model.findings import Severity, StepRange
+from pytscope.model.jsonable import SHORTENED
 from pytscope.model.panels import Meter, Panel, Row, Status, Text
 
 LINES = (
@@ -64,6 +66,10 @@ WARMUP_WATCH = 0.50
 """Share of warm-up from which the panel says `watch`: most of the wall is in no rate."""
 
 
+def _few_ranks(by_rank: Mapping[int, int]) -> Mapping[int, int]:
+    return dict(few(by_rank.items(), lambda item: (item[1], item[0])))
+
+
 @attrs.frozen(eq=False)
 class BudgetPart:
     """Time that an analyzer moves from one line to another; made to be subclassed.
@@ -83,7 +89,7 @@ class BudgetPart:
     give_to: str
     ns: int
     why: str
-    by_rank: Mapping[int, int] = attrs.field(factory=dict)
+    by_rank: Mapping[int, int] = attrs.field(factory=dict, metadata={SHORTENED: _few_ranks})
 
 
 @attrs.frozen

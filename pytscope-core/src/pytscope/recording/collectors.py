@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from pytscope.recording.keys import CLOSE, Open, Sample
 from pytscope.recording.plain import described, text
 
 GROUP = "pytscope.collectors"
+LEAST, MOST = INT64
 DEAR_NS = 200_000
 """Mean time of a sample above which every second one is left out, and so on."""
 WATCHED = 8
@@ -20,9 +22,14 @@ WATCHED = 8
 INTERRUPTED = 2
 """without the longest ones: the system may have run something else in between."""
 MAX_EVERY = 1024
-KINDS = "bis"
+KINDS = "bisx"
+PLANNED = {"b": int, "i": int, "x": int, "s": float}
+"""Types of the values that a column keeps as they are, if they fit."""
+MOST_PLANS = 64
 Columns = Mapping[str, str]
-"""Column names with their kinds: `b` bytes, `i` integer, `s` scalar."""
+Plan = list[tuple[Sample, Callable[[tuple[Any, ...]], tuple[Any, ...]]]]
+"""Keys of a sample, and what takes the values of each out of it."""
+"""Column names with their kinds: `b` bytes, `i` integer, `s` scalar, `x` nanoseconds."""
 
 
 class Collector(Protocol):
@@ -30,6 +37,8 @@ class Collector(Protocol):
 
     Attributes:
         name: How it is named in `Profiler(collectors=…)`.
+
+    One that has `pause_ns` is asked again only so many nanoseconds after a sample.
     """
 
     name: str
@@ -72,33 +81,91 @@ class Sampler:
         self._clock = clock
         self._note = note
         self._keys: dict[tuple[str, tuple[str, ...]], Sample] = {}
+        self._plans: dict[tuple[type, ...], Plan] = {}
         self._every = 1
         self._wait = 0
         self._took: list[int] = []
         self._block = Open("log")
+        self._pause = self._due = 0
         self.dropped = not columns
 
-    def __call__(self, values: list[Any], stamps: list[Any]) -> None:
+    def __call__(self, values: list[Any], stamps: list[Any]) -> int:
         """Sample, unless it is not yet time again.
 
         Args:
-            values: Gets the sample's entries, which belong to the step just ended.
+            values: The step's end and its stamp; gets the sample's entries, which belong
+                to that step.
             stamps: Gets those of the time it took.
+
+        Returns:
+            The stamp of a step's end before which there is no need to call.
         """
+        if values[1] < self._due or self.dropped:
+            return self._due
         self._wait -= 1
-        if self._wait > 0 or self.dropped:
-            return
+        if self._wait > 0:
+            return self._due
         self._wait = self._every
-        opened, began = self._clock(), perf_counter_ns()
+        clock = self._clock
+        opened, began = clock(), perf_counter_ns()
         entries = tried(self._sampled, self._drop)
         if entries is not None:
+            closed = clock()
             values += entries
-            stamps += (self._block, opened, CLOSE, self._clock())
-            self._watch(perf_counter_ns() - began)
+            stamps += (self._block, opened, CLOSE, closed)
+            self._due = closed + self._pause
+            took = self._took
+            took.append(perf_counter_ns() - began)
+            if len(took) == WATCHED:
+                self._watch(took)
+        return self._due
 
     def _sampled(self) -> list[Any]:
         """One sample as entries of the event list."""
-        values = tuple(self._collector.sample())
+        collector = self._collector
+        values = tuple(collector.sample())
+        self._pause = int(getattr(collector, "pause_ns", 0))
+        types = tuple(map(type, values))
+        plan = self._plans.get(types)
+        if plan is not None:
+            entries: list[Any] = []
+            for key, taken in plan:
+                numbers = taken(values)
+                if key.kind != "s" and not (min(numbers) >= LEAST and max(numbers) <= MOST):
+                    break
+                entries.append(key)
+                entries.append(numbers)
+            else:
+                return entries
+        entries = self._looked_at(values)
+        if plan is None and len(self._plans) < MOST_PLANS and self._plain(types):
+            self._plans[types] = self._plan(types)
+        return entries
+
+    def _plain(self, types: tuple[type, ...]) -> bool:
+        """Whether values of these types are kept as they are, or not at all."""
+        kinds = (PLANNED[kind] for _, kind in self._columns)
+        return all(t is type(None) or t is kept for t, kept in zip(types, kinds, strict=True))
+
+    def _plan(self, types: tuple[type, ...]) -> Plan:
+        """How samples of values of these types become entries."""
+        plan = []
+        for kind in KINDS:
+            there = [
+                place
+                for place, (_, k) in enumerate(self._columns)
+                if k == kind and types[place] is not type(None)
+            ]
+            if there:
+                names = tuple(self._columns[place][0] for place in there)
+                plan.append((self._key(kind, names), _taking(there)))
+        return plan
+
+    def _key(self, kind: str, names: tuple[str, ...]) -> Sample:
+        return self._keys.setdefault((kind, names), Sample(kind, names))
+
+    def _looked_at(self, values: tuple[Any, ...]) -> list[Any]:
+        """The same, of values of whatever types."""
         if len(values) != len(self._columns):
             msg = f"sample() gave {len(values)} values for {len(self._columns)} columns"
             raise ValueError(msg)
@@ -111,15 +178,11 @@ class Sampler:
             ]
             if there:
                 names = tuple(name for name, _ in there)
-                key = self._keys.setdefault((kind, names), Sample(kind, names))
-                entries += (key, tuple(number for _, number in there))
+                entries += (self._key(kind, names), tuple(number for _, number in there))
         return entries
 
-    def _watch(self, took: int) -> None:
-        self._took.append(took)
-        if len(self._took) < WATCHED:
-            return
-        own = sorted(self._took)[:-INTERRUPTED]
+    def _watch(self, took: Sequence[int]) -> None:
+        own = sorted(took)[:-INTERRUPTED]
         mean, self._took = sum(own) // len(own), []
         if mean > DEAR_NS * self._every and self._every < MAX_EVERY:
             self._every *= 2
@@ -127,14 +190,30 @@ class Sampler:
             self._note("collector_slowed", values)
 
     def _drop(self, error: BaseException) -> None:
-        self.dropped = True
+        self._leave()
         said = described(error)
         self._note("collector", {"name": self._name, "error": f"{said['type']}: {said['message']}"})
         warn_once(f"collector {self._name!r} raised {said['type']} and is dropped")
 
+    def _leave(self) -> None:
+        self.dropped, self._due = True, MOST
+
     def stop(self) -> None:
         """Stop the collector."""
+        self._leave()
         tried(self._collector.stop, self._drop)
+
+
+def all_of(samplers: Sequence[Sampler]) -> Callable[[list[Any], list[Any]], int] | None:
+    """One call for those of the samplers that sample; None without any."""
+    live = [sampler for sampler in samplers if not sampler.dropped]
+    if not live:
+        return None
+
+    def sample(values: list[Any], stamps: list[Any]) -> int:
+        return min([sampler(values, stamps) for sampler in live])
+
+    return live[0] if len(live) == 1 else sample
 
 
 def _number(kind: str, value: Any) -> int | float | None:
@@ -146,7 +225,15 @@ def _number(kind: str, value: Any) -> int | float | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     number = int(value)
-    return number if INT64[0] <= number <= INT64[1] else None
+    return number if LEAST <= number <= MOST else None
+
+
+def _taking(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """What takes the values at places, at least one, out of a tuple, as a tuple."""
+    first, last = places[0], places[-1]
+    if last - first < len(places):
+        return itemgetter(slice(first, last + 1))
+    return itemgetter(*places)
 
 
 def several(given: Any) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ class Sample(Key):
     """A collector's sample; the value is a tuple as long as `columns`.
 
     Attributes:
-        kind: Column kind, `b` bytes or `s` scalar or `i` integer.
+        kind: Column kind: `b` bytes, `s` scalar, `i` integer, or `x` time beside the timeline.
         columns: Names of the values.
     """
 

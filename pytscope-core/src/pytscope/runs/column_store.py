@@ -31,6 +31,16 @@ def between(segments: Sequence[Segment], inner: str, outer: str) -> int:
     return sum(b[1] for a, b, c in around if b[0] == inner and a[0] == c[0] == outer)
 
 
+def last_of(segments: Sequence[Segment], phase: str) -> tuple[int, int]:
+    """Where the last segment of a phase begins and ends, nanoseconds into the step."""
+    end = sum(ns for _, ns in segments)
+    for name, ns in reversed(segments):
+        if name == phase:
+            return end - ns, end
+        end -= ns
+    return 0, 0
+
+
 class ColumnStore:
     """Columns by kind and name, decoded on first use.
 
@@ -96,6 +106,20 @@ class ColumnStore:
         sums = [between(segments, inner, outer) for segments in self.many(rows)]
         values = np.array(sums, np.int64)
         return rows[values != 0], values[values != 0]
+
+    def last_segment(self, phase: str) -> tuple[Ints, Ints, Ints]:
+        """Rows that have a phase, and where its last segment begins and ends there.
+
+        Args:
+            phase: The phase.
+        """
+        if phase not in self.names("phase"):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = self.get("phase", phase)[0]
+        edges = [last_of(segments, phase) for segments in self.many(rows)]
+        begin, end = np.array(edges, np.int64).reshape(-1, 2).T
+        there = end > begin
+        return rows[there], begin[there], end[there]
 
     def total(self, kind: str, name: str) -> int:
         """The sum of an integer column, exact."""

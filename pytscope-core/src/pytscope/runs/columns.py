@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -79,6 +80,7 @@ class BlockColumns:
         self._raw: dict[tuple[int, int], npt.NDArray[Any]] = {}
         self._shared: dict[tuple[int, ...], Ints | None] = {}
         self._enclosed: dict[tuple[str, str], tuple[Ints, Ints]] = {}
+        self._last: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._sums: dict[tuple[str, str], list[int]] = {}
         self._of_rank: dict[tuple[int, ...], dict[str, tuple[str, ...]]] = {}
         which = self._sort(ranks)
@@ -87,8 +89,12 @@ class BlockColumns:
         self._index = self._columns_by_name()
 
     def _sort(self, ranks: Sequence[Sequence[StepBlock]]) -> npt.NDArray[Any]:
-        """Put every block's columns into the group of their layout; the group of every row."""
-        ids: dict[Layout, int] = {}
+        """Put every block's columns into the group of their layout; the group of every row.
+
+        A block may have several patterns of one layout, whose steps alternate; each
+        is of a group of its own then, for in a group rows are in order.
+        """
+        ids: dict[tuple[Layout, int], int] = {}
         parts: list[npt.NDArray[Any]] = []
         for blocks in ranks:
             seen: dict[int, None] = {}
@@ -102,14 +108,17 @@ class BlockColumns:
         return np.concatenate(parts, dtype=kind) if parts else np.zeros(0, kind)
 
     def _take(
-        self, block: StepBlock, ids: dict[Layout, int], seen: dict[int, None]
+        self, block: StepBlock, ids: dict[tuple[Layout, int], int], seen: dict[int, None]
     ) -> npt.NDArray[Any]:
         at, mine = 0, []
+        met: Counter[Layout] = Counter()
         for count, layout in block.patterns.entries:
-            group = ids.get(layout, 0)
+            key = (layout, met[layout])
+            group = ids.get(key, 0)
             if count:
-                if layout not in ids:
-                    group = ids[layout] = len(self._groups)
+                met[layout] += 1
+                if key not in ids:
+                    group = ids[key] = len(self._groups)
                     self._groups.append(_Group(layout))
                 self._groups[group].pieces.append((block.columns, at, count))
                 seen[group] = None
@@ -254,6 +263,16 @@ class BlockColumns:
             self._enclosed[key] = (rows[order], sums[order])
         return self._enclosed[key]
 
+    def last_segment(self, phase: str) -> tuple[Ints, Ints, Ints]:
+        """Rows that have a phase, and where its last segment begins and ends there."""
+        if phase not in self._last:
+            begin, end = np.zeros((2, self.rows), np.int64)
+            for group in self._groups:
+                begin[group.rows], end[group.rows] = _last(group, phase)
+            rows = np.flatnonzero(end > begin)
+            self._last[phase] = (rows, begin[rows], end[rows])
+        return self._last[phase]
+
     def segments(self, rows: Ints, kind: str) -> list[tuple[Segment, ...]]:
         """Segments of some rows, on the host clock (`p`) or the device's (`d`)."""
         found: list[tuple[Segment, ...]] = [()] * len(rows)
@@ -311,3 +330,21 @@ def _between(group: _Group, inner: str, outer: str) -> Ints | None:
             after_outer &= ~there
         last_inner &= ~there
     return total
+
+
+def _last(group: _Group, phase: str) -> tuple[Ints, Ints]:
+    """Per row of a group, where the last segment of a phase begins and ends; 0 without one."""
+    at, begin, end = np.zeros((3, len(group.rows)), np.int64)
+    joined = np.zeros(len(group.rows), np.bool_)
+    for column in group.layout.of_kind("p"):
+        values = group.decoded(column)
+        there = values != 0
+        if column.name == phase:
+            opens = there & ~joined
+            begin[opens] = at[opens]
+            end[there] = (at + values)[there]
+            joined |= there
+        else:
+            joined &= ~there
+        at += values
+    return begin, end

@@ -58,6 +58,12 @@ class RankColumns(ColumnStore):
         low, high = np.searchsorted(rows, (self._first, self._end))
         return rows[low:high] - self._first, sums[low:high]
 
+    def last_segment(self, phase: str) -> tuple[Ints, Ints, Ints]:
+        """Rows that have a phase, and where its last segment begins and ends there."""
+        rows, begin, end = self._table.last_segment(phase)
+        there = slice(*np.searchsorted(rows, (self._first, self._end)))
+        return rows[there] - self._first, begin[there], end[there]
+
     def total(self, kind: str, name: str) -> int:
         """The sum of an integer column."""
         return self._table.sums(kind, name)[self._place]

@@ -142,6 +142,10 @@ class Timeline:
         """
         return self._columns.enclosed(inner, outer)
 
+    def last_segment(self, phase: str) -> tuple[Ints, Ints, Ints]:
+        """Rows that have a phase; begin and end of its last segment, ns into the step."""
+        return self._columns.last_segment(phase)
+
     def column(
         self, kind: str, name: str, rows: range | None = None
     ) -> tuple[Ints, npt.NDArray[Any]]:

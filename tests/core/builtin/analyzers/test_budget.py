@@ -58,8 +58,11 @@ def counted_one_by_one(run, rank: int) -> Counter[str]:
         elif record.flags & Flag.WARMUP:
             lines["warmup"] += record.wall_ns
         else:
-            for phase, ns in record.segments:
-                lines[LINES[phase]] += ns
+            names = [phase for phase, _ in record.segments]
+            for at, (phase, ns) in enumerate(record.segments):
+                around = names[at - 1 : at] + names[at + 1 : at + 2]
+                evaluates = phase == "data" and around == ["eval", "eval"]
+                lines[LINES["eval" if evaluates else phase]] += ns
     for attempt in timeline.attempts:
         lines["lost"] += attempt.lost_ns
         for region, segments in (("startup", attempt.startup), ("shutdown", attempt.shutdown)):

@@ -68,7 +68,7 @@ def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
         has_timeline=run.has_timeline,
         has_wall=run.has_wall,
         impossible=tuple(_joined(odd)),
-        exchange_measured=_exchange(run),
+        exchange_measured=_exchange(run, parts),
         parts=tuple(
             {"take_from": p.take_from, "give_to": p.give_to, "ns": p.ns, "why": p.why}
             for p in parts
@@ -99,10 +99,16 @@ def _rank(
     return _Counted(rank, wall, lines, _mfu(useful_s, wall, known))
 
 
-def _exchange(run: Run) -> bool | None:
-    """Whether most of the shown rank's rated steps have `comm`; None in a run of one rank."""
+def _exchange(run: Run, parts: Iterable[BudgetPart]) -> bool | None:
+    """Whether the ranks' exchange is on the line of that name; None in a run of one rank.
+
+    It is where most of the shown rank's rated steps have `comm`, or where somebody measured
+    it elsewhere and moves it there.
+    """
     if max(run.world_size or 0, len(run.timelines)) < 2:  # noqa: PLR2004  # two exchange
         return None
+    if any(part.give_to == "communication" for part in parts):
+        return True
     rated = run.shown.rated
     there = int((run.shown.phase_ns("comm")[rated] > 0).sum())
     return bool(rated.any()) and there >= _MOST * int(rated.sum())

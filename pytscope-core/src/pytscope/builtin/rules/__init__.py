@@ -12,6 +12,7 @@ from pytscope.builtin.rules.coverage_records_lost import records_lost
 from pytscope.builtin.rules.coverage_schema import schema
 from pytscope.builtin.rules.coverage_too_few_steps import too_few_steps
 from pytscope.builtin.rules.coverage_unattributed import unattributed
+from pytscope.builtin.rules.efficiency_eval_heavy import eval_heavy
 from pytscope.builtin.rules.efficiency_low_mfu import low_mfu
 from pytscope.builtin.rules.efficiency_recoverable import recoverable
 from pytscope.builtin.rules.memory_growth import memory_growth
@@ -35,6 +36,7 @@ ALL = (
     host_sync,
     low_mfu,
     recoverable,
+    eval_heavy,
     memory_growth,
     impossible,
     ranks_missing,
