@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 
 import nox
+from packaging.requirements import Requirement
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["lint", "types", "imports", "docs", "tests"]
@@ -14,14 +16,21 @@ nox.options.reuse_existing_virtualenvs = True
 ROOT = Path(__file__).parent
 CORE = "pytscope-core"
 TORCH = "pytscope-torch"
+LIGHTNING = "pytscope-lightning"
+HF = "pytscope-hf"
 DISTRIBUTED = "pytscope-rules-distributed"
-PACKAGES = (CORE, TORCH, "pytscope-lightning", "pytscope-hf", DISTRIBUTED)
+PACKAGES = (CORE, TORCH, LIGHTNING, HF, DISTRIBUTED)
 DEMO_PACK = "examples/pytscope-rules-demo"
 BROKEN_DEMO = "examples/pytscope-broken-demo"
 BESIDE = {BROKEN_DEMO: DEMO_PACK}
 """What else the tests of a package want installed."""
 CONSTRAINTS = ("-c", str(ROOT / "constraints-dev.txt"))
 FUZZED = ("damage", "lying", "moved_records", "foreign")
+LASTING = (
+    *("runs/test_damage.py", "runs/test_lying.py", "fuzz", "builtin/rules/test_rates.py"),
+    *("recording/test_abuse_processes.py", "recording/test_abuse_arguments.py"),
+)
+"""Tests of core that last, and that no other package can touch: `alone` leaves them out."""
 TEST_TOOLS = ("pytest", "hypothesis", "jsonschema")
 RELEASE_TOOLS = ("build", "hatchling", "towncrier")
 
@@ -47,9 +56,9 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the whole test suite, with core, the torch package and the demo pack installed."""
-    tools = ("torch", "pyarrow", *TEST_TOOLS, *RELEASE_TOOLS)
-    install(session, *tools, *trees(CORE, TORCH, DISTRIBUTED, DEMO_PACK))
+    """Run the whole test suite, with all packages and the demo pack installed."""
+    tools = ("torch", "pytorch_lightning", "pyarrow", *TEST_TOOLS, *RELEASE_TOOLS)
+    install(session, *tools, *trees(*PACKAGES, DEMO_PACK))
     session.run("pytest", *(session.posargs or ["-q", "tests", f"{DEMO_PACK}/tests"]))
 
 
@@ -85,7 +94,40 @@ def try_alone(session: nox.Session, folder: str, tmp: Path) -> None:
         session.run(python, "-I", "tests/load_all.py", module, external=True)
     if tests := tests_of(folder):
         session.run(*pip, "install", *TEST_TOOLS, external=True)
-        session.run(python, "-m", "pytest", "-q", *tests, external=True)
+        skipped = [f"--ignore={test}/{name}" for test in tests for name in LASTING]
+        session.run(python, "-m", "pytest", "-q", *tests, *skipped, external=True)
+
+
+@nox.session
+def minimums(session: nox.Session) -> None:
+    """Test packages beside the oldest and the newest versions they declare; `-- FOLDER` for one.
+
+    PyTorch stays the one of the constraints: its older releases have no small build.
+    """
+    wanted = session.posargs or [CORE, LIGHTNING, HF]
+    lines = (ROOT / "constraints-dev.txt").read_text().splitlines()
+    pinned = [line for line in lines if line.startswith("torch==")]
+    for folder in wanted:
+        needed = [CORE, folder] if folder in (CORE, DISTRIBUTED) else [CORE, TORCH, folder]
+        folders = list(dict.fromkeys(needed))
+        oldest = [pin for part in folders for pin in floors(part)]
+        for versions in (oldest, []):
+            place = Path(session.create_tmp()) / f"minimums-{folder}"
+            session.run("python", "-m", "venv", "--clear", str(place))
+            python = str(place / ("Scripts" if os.name == "nt" else "bin") / "python")
+            torch = pinned if TORCH in folders else []
+            asked = (*TEST_TOOLS, *trees(*folders), *torch, *versions)
+            session.run(python, "-m", "pip", "-q", "install", *asked, external=True)
+            session.run(python, "-m", "pytest", "-q", *tests_of(folder), external=True)
+
+
+def floors(folder: str) -> list[str]:
+    """The lowest version of everything but siblings and torch that a package declares."""
+    settings = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+    needs = [Requirement(text) for text in settings["project"]["dependencies"]]
+    others = [need for need in needs if need.name != "torch" and "pytscope" not in need.name]
+    lowest = [(n.name, s.version) for n in others for s in n.specifier if s.operator == ">="]
+    return [f"{name}=={version}" for name, version in dict(lowest).items()]
 
 
 def tests_of(folder: str) -> list[str]:
@@ -123,13 +165,19 @@ def bench(session: nox.Session) -> None:
     """Print what recording costs here beside pytscope 0.2.1; `--check` fails below half a target.
 
     With `--auto` first, what AutoProfiler adds to a training step; with `--auto --traceml`
-    beside TraceML, too.
+    beside TraceML, too. With `--frameworks` what the callbacks add to a step of Lightning and
+    of Hugging Face.
     """
+    words = list(session.posargs)
+    if "--frameworks" in words:
+        words.remove("--frameworks")
+        install(session, "torch", *trees(CORE, TORCH, LIGHTNING, HF))
+        session.run("python", "bench/frameworks.py", *words)
+        return
     install(session, "torch", *trees(CORE, TORCH))
     peer = Path(session.create_tmp()) / "peer"
     wheel = ("--no-deps", "--upgrade", "--target", str(peer), "pytscope==0.2.1")
     session.run("python", "-m", "pip", "install", "-q", *wheel)
-    words = list(session.posargs)
     script = "recording"
     if "--auto" in words:
         words.remove("--auto")
@@ -159,8 +207,17 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def rates(session: nox.Session) -> None:
     """Print false-positive rates and power of the statistical rules, full families."""
-    install(session, *trees(CORE))
+    install(session, *trees(CORE, DISTRIBUTED))
     session.run("python", "bench/rates.py", *session.posargs)
+    runs = [word for word in session.posargs if word.isdecimal()]
+    session.run("python", "bench/rates_distributed.py", *runs)
+
+
+@nox.session
+def accuracy(session: nox.Session) -> None:
+    """Train with a slow rank in known places, and without; print which rank was named."""
+    install(session, "torch", *trees(CORE, TORCH, DISTRIBUTED))
+    session.run("python", "bench/accuracy.py", *session.posargs)
 
 
 @nox.session

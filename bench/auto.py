@@ -37,7 +37,8 @@ from pytscope.auto import AutoProfiler
 
 STEPS = 50
 """Steps of a turn that are timed; the first ones of a recording, before them, are not."""
-WARM_UP = 20
+WARM_UP = 200
+"""The first of them are watched more closely; memory is read after each of the first 128."""
 LOADER = " loader"
 ROWS = {
     "": "the loop over a list",

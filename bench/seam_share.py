@@ -57,7 +57,7 @@ def _fetches(stamps: Stamps, _training: tiny.Training) -> Undo:
 
 
 def _collections(stamps: Stamps, _training: tiny.Training) -> Undo:
-    return collections(stamps)
+    return collections(perf_counter_ns, stamps.here, _nothing)
 
 
 SEAMS: dict[str, Install] = {

@@ -2,7 +2,8 @@
 
     python docs/generate.py [--write]
 
-docs/rules/: a page for every built-in rule, from its docstring and signature.
+docs/rules/: a page for every rule of core and of rules-distributed, from its docstring
+and signature.
 docs/commands.md: every verb and option, from the commands themselves.
 """
 
@@ -18,10 +19,12 @@ import click
 
 from pytscope.cli.group import pytscope
 from pytscope.plugins.entries import RegisteredRule
-from pytscope.plugins.registry import load_registry
-from pytscope.plugins.selection import PluginSelection
+from pytscope.plugins.isolation import Guard, Origin
+from pytscope.plugins.loading import collect, load_builtins
+from pytscope.plugins.registry import Registry, build_registry
 
 DOCS = Path(__file__).parent
+PACK = "pytscope-rules-distributed"
 MADE = "Made by `docs/generate.py`; change the code instead."
 
 
@@ -46,7 +49,8 @@ def rule_page(registered: RegisteredRule) -> str:
     """One rule as a page."""
     rule = registered.rule
     summary, found = sections(registered.page)
-    parts = [f"# {rule.id}", summary, f"Since {rule.since}. {MADE}"]
+    brought = "" if registered.owner.builtin else f" Brought by {PACK}."
+    parts = [f"# {rule.id}", summary, f"Since {rule.since}.{brought} {MADE}"]
     if rule.aliases:
         parts.append(f"Formerly {', '.join(rule.aliases)}.")
     for heading, lines in found.items():
@@ -126,10 +130,19 @@ def commands_page(group: click.Group) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def in_tree() -> Registry:
+    """Core's rules and those of the pack beside it, installed or not."""
+    sys.path.insert(0, str(DOCS.parent / PACK / "src"))
+    import pytscope_rules_distributed  # found by the line above
+
+    guard = Guard(reraise=True)
+    pack = collect(Origin("distributed", PACK), pytscope_rules_distributed, guard)
+    return build_registry([load_builtins(guard), pack], guard=guard)
+
+
 def pages() -> dict[Path, str]:
     """Every made page by its path."""
-    registry = load_registry(PluginSelection(autoload=False))
-    rules = {i: r for i, r in registry.rules.items() if r.owner.builtin}
+    rules = dict(sorted(in_tree().rules.items()))
     made = {DOCS / "rules" / f"{i}.md": rule_page(r) for i, r in rules.items()}
     made[DOCS / "rules" / "README.md"] = index(rules)
     made[DOCS / "commands.md"] = commands_page(pytscope)

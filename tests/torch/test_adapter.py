@@ -11,8 +11,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="tests what pytscope knows about torch")
 adapter = pytest.importorskip("pytscope_torch.adapter", reason="pytscope-torch is not installed")
 
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
 
 def test_waiting_on_a_machine_without_an_accelerator_returns_at_once() -> None:
     was = torch.cuda.is_initialized()
@@ -20,7 +18,7 @@ def test_waiting_on_a_machine_without_an_accelerator_returns_at_once() -> None:
     assert torch.cuda.is_initialized() is was
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_waiting_waits_for_the_queue() -> None:
     torch.cuda.init()
     torch.cuda._sleep(50_000_000)
@@ -28,7 +26,7 @@ def test_waiting_waits_for_the_queue() -> None:
     assert torch.cuda.current_stream().query()
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_nothing_is_waited_for_while_a_graph_is_captured() -> None:
     a = torch.ones(8, device="cuda")
     graph = torch.cuda.CUDAGraph()

@@ -16,6 +16,8 @@ from pytscope.model.records import Flag
 torch = pytest.importorskip("torch", reason="counts FLOPs of torch operators")
 pytest.importorskip("pytscope_torch", reason="pytscope-torch is not installed")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402  # as above
+
 from pytscope.auto import AutoProfiler  # noqa: E402  # needs what is skipped above
 
 ROWS, WIDTH = 5, 16
@@ -177,6 +179,59 @@ def test_a_forked_child_counts_no_more(tmp_path: Path) -> None:
         optimizer.step()
     profiler.finish()
     assert pytscope.open(tmp_path).flops_per_step == 2 * ONE_PASS
+
+
+class Counting(TorchDispatchMode):
+    """A mode of the program's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, function: Any, _kinds: Any, args: Any = (), kwargs: Any = None):
+        self.seen += 1
+        return function(*args, **(kwargs or {}))
+
+
+def with_a_mode(folder: Path, on: range, *, measure: bool = True) -> int:
+    """Train with a mode that is on from the middle of one step to that of another."""
+    mode = Counting()
+    calls = iter(range(100))
+
+    def call(net: Any, x: Any) -> Any:
+        index = next(calls)
+        if index == on.start:
+            mode.__enter__()
+        if index == on.stop:
+            mode.__exit__(None, None, None)
+        return net(x)
+
+    steps(folder, torch.nn.Linear(WIDTH, WIDTH), call, count=14, measure=measure)
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    return mode.seen
+
+
+@pytest.mark.parametrize(
+    ("on", "counted"),
+    [
+        (range(1), 2),
+        (range(2), 3),
+        (range(1, 2), None),
+        (range(1, 4), None),
+        (range(3, 9), 1),
+        (range(13), None),
+    ],
+)
+def test_a_mode_of_the_programs_own_is_left_on_as_long_as_it_wants(
+    tmp_path: Path, on: range, counted: int | None
+) -> None:
+    """Whichever of the two modes is entered first, neither leaves the other."""
+    assert with_a_mode(tmp_path / "on", on) == with_a_mode(tmp_path / "off", on, measure=False)
+    found = events(tmp_path / "on", "flops")
+    assert [event["step"] for event in found] == ([] if counted is None else [counted])
+    assert all(event["flops_per_step"] == 2 * ONE_PASS for event in found)
+    if counted is None:
+        assert "the program had a mode on, Counting" in warnings(tmp_path / "on")
 
 
 def test_a_step_that_runs_nothing_known_has_no_flops(tmp_path: Path) -> None:

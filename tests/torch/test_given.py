@@ -24,6 +24,11 @@ SGD = torch.optim.SGD(NET.parameters(), lr=0.1)
 ADAM = torch.optim.Adam(OTHER.parameters())
 
 
+PARTS = torch.nn.ModuleDict({"both": torch.nn.ModuleList([NET, OTHER])})
+MANY = torch.nn.ModuleList(torch.nn.Linear(1, 1) for _ in range(9))
+EMPTY = torch.nn.ModuleList()
+
+
 class Wrapper:
     """Holds an optimizer, as wrappers do."""
 
@@ -52,6 +57,9 @@ WRAPPER = Wrapper()
         ([NET, OTHER], (SGD, ADAM), (NET, OTHER), SGD, []),
         (iter([NET, OTHER]), iter([ADAM]), (NET, OTHER), ADAM, []),
         ({"g": NET, "d": OTHER}, {"g": SGD, "d": ADAM}, (NET, OTHER), SGD, []),
+        (PARTS, SGD, (NET, OTHER), SGD, []),
+        (MANY, SGD, (MANY,), SGD, []),
+        (EMPTY, SGD, (EMPTY,), SGD, []),
         (NET, WRAPPER, (NET,), WRAPPER, []),
         (SGD, None, (), SGD, [r"model=.* optimizer \(SGD\).* optimizer="]),
         (SGD, NET, (NET,), SGD, ["model=", r"optimizer=.* module \(Linear\).* model="]),

@@ -170,6 +170,21 @@ def test_a_recorded_run_has_the_columns_and_the_analysis(tmp_path: Path) -> None
     assert "MEMORY.GROWTH" in [f.rule for f in findings]
 
 
+def test_a_fast_loop_is_not_held_up_by_a_reading_after_each_step(tmp_path: Path) -> None:
+    readings = iter(range(10**15, 10**18, 100_000))
+    with Profiler(tmp_path, collect_memory=True, inline=True, clock=lambda: next(readings)) as prof:
+        for _ in range(host.DENSE + 1_000):
+            with prof.step():
+                pass
+    steps, rss = pytscope.open(tmp_path).series("rss")
+    ends = np.cumsum(pytscope.open(tmp_path).shown.wall_ns)
+    assert steps[: host.DENSE].tolist() == list(range(host.DENSE))
+    later = ends[steps[host.DENSE :]]
+    assert 10 < len(later) < 100
+    assert np.diff(later).min() >= host.PAUSE_NS
+    assert np.all(rss > 0)
+
+
 def test_control_groups_leave_the_least_of_their_rooms(tmp_path: Path) -> None:
     mount, own = tmp_path / "cgroup", tmp_path / "own"
     inner = mount / "job" / "step"

@@ -23,7 +23,6 @@ from pytscope_torch.host import HostMemory  # noqa: E402  # needs what is skippe
 
 ROOT = Path(__file__).parents[2]
 has_device = torch.cuda.is_available() or torch.backends.mps.is_available()
-needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 needs_none = pytest.mark.skipif(has_device, reason="needs a machine without an accelerator")
 
 
@@ -165,7 +164,7 @@ def test_a_recording_goes_on_without_an_accelerator(
     assert run.shown.memory == ()
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_real_memory_is_recorded_in_bytes(tmp_path: Path) -> None:
     kept = []
     with Profiler(tmp_path, collect_memory=True, inline=True) as prof:
@@ -176,7 +175,7 @@ def test_real_memory_is_recorded_in_bytes(tmp_path: Path) -> None:
     assert np.diff(allocated).tolist() == [1 << 20] * 3
 
 
-@needs_cuda
+@pytest.mark.gpu
 @pytest.mark.parametrize(("mode", "same"), [(True, True), ("reset", False)])
 def test_other_readers_keep_their_peak_unless_asked(
     tmp_path: Path, mode: bool | str, same: bool

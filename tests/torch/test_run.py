@@ -18,6 +18,8 @@ from pytscope.recording.rank import RankInfo, detect_rank
 pytest.importorskip("torch", reason="runs scripts that train")
 folders = pytest.importorskip("pytscope_torch.folders", reason="pytscope-torch is not installed")
 
+from pytscope_torch.running import run_script  # noqa: E402  # needs what is skipped above
+
 PYTHON = [sys.executable]
 RUN = [sys.executable, "-m", "pytscope", "run"]
 
@@ -145,9 +147,32 @@ def test_modules_and_folders_run_too(tmp_path: Path) -> None:
         plain, done = typed(PYTHON, *words, cwd=tmp_path), typed(RUN, *words, cwd=tmp_path)
         assert plain.returncode == 0, plain.stderr
         assert (done.returncode, done.stdout) == (0, plain.stdout)
-    lost = typed(RUN, "not_there.py", cwd=tmp_path)
-    assert lost.returncode == 2
-    assert lost.stderr.startswith("error: there is no script at not_there.py\n")
+    after = typed(RUN, "--", "-m", "pack.tool", "-x", cwd=tmp_path)
+    assert after.stdout == typed(PYTHON, "-m", "pack.tool", "-x", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lost.py"], "error: there is no script at lost.py\nhelp: A module is run by its name"),
+        (["python", "train.py"], "error: python is no script; pytscope run is Python itself\n"),
+        ([sys.executable, "train.py"], f"error: {sys.executable} is no script; "),
+        (["torchrun", "train.py"], "error: there is no script at torchrun\nhelp: It goes first: "),
+    ],
+)
+def test_what_is_no_script_is_said(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError) as told:
+        run_script(words[0], words[1:])
+    assert f"error: {told.value}\nhelp: {told.value.hint}".startswith(said)
+
+
+def test_a_word_after_the_options_that_is_a_file_is_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Odd, but what `python` would run."""
+    monkeypatch.chdir(tmp_path)
+    Path("-m").write_text("")
+    assert run_script("-m", ["x"])._script.name == "-m"
 
 
 def test_a_script_that_records_itself_is_left_to_it(tmp_path: Path) -> None:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-import torch
 from torch import nn
 
-from pytscope.recording.collectors import Collector
+from pytscope.recording.collectors import Collector, all_of
 from pytscope.recording.harmless import harmless
 from pytscope.recording.live import ELSEWHERE
 from pytscope.recording.profiler import FLUSH_STEPS, Profiler
 from pytscope.recording.rank import RankInfo
 from pytscope.recording.recorder import PhaseBlock
 from pytscope_torch import seams
+from pytscope_torch.accelerators import accelerator
 from pytscope_torch.counting import Counting
-from pytscope_torch.draining import NamingDrain
+from pytscope_torch.device_waits import DeviceWaits, cuda_event
 from pytscope_torch.fingerprint import Fingerprints
 from pytscope_torch.folders import cut_back
 from pytscope_torch.given import sorted_out, wrapped
+from pytscope_torch.pauses import PausedDrain
 from pytscope_torch.provenance import Provenance
 from pytscope_torch.seams.backward import backward_passes
 from pytscope_torch.seams.blocks import checkpoints, collectives, transfers
@@ -31,25 +32,16 @@ from pytscope_torch.seams.interruptions import COMPILER, Compilations, collectio
 from pytscope_torch.seams.loaders import fetches
 from pytscope_torch.seams.modules import Modules
 from pytscope_torch.seams.optimizers import Owner, Steps, optimizer_steps
+from pytscope_torch.seams.waits import waits
+from pytscope_torch.sentences import NO_FETCH, NO_FORWARD, NO_MODEL, NO_STEP
 from pytscope_torch.sizes import model_bytes
 from pytscope_torch.stamps import Stamps
+from pytscope_torch.topology import topology as topology_of
 
 keep_out(*(part for part in vars(Stamps).values() if isinstance(part, FunctionType)))
 keep_out(Steps.before, Steps.after, Steps.abandoned)
 keep_out(Provenance.called, Provenance.loader, Fingerprints.fetched)
 
-NO_FETCH = (
-    "data was not measured: the loop does not fetch from a torch DataLoader; "
-    "wrap what it iterates over: `for batch in prof.iter_data(batches)`"
-)
-NO_FORWARD = (
-    "no forward pass was seen: the loop does not call the model that AutoProfiler was given; "
-    "time from the fetch to the backward pass is `compute`"
-)
-NO_STEP = (
-    "no step was counted: no torch optimizer stepped while this was recorded; "
-    "a loop that updates parameters by itself ends each step with `prof.end_step()`"
-)
 WATCHED = ("data", "forward", "backward", "optimizer", "checkpoint", "compile", "gc")
 """Phases that are found without being named, wherever it records."""
 FOUND_AT = 2
@@ -92,6 +84,8 @@ class AutoProfiler(Profiler):
         peak_flops: Peak FLOP/s of one rank's device; None looks the device up
             when FLOPs are counted, for the types of their operands.
         fingerprint_batches: Give each step a 64-bit fingerprint of its batches.
+        topology: This rank's coordinates `dp tp pp cp ep`, and a `role`, where
+            they are known better than a device mesh tells.
         fwd_bwd_factor: Accepted and unused: a whole step is counted, its
             backward pass too, so nothing is multiplied.
         clock: A monotonic clock in integer nanoseconds.
@@ -112,8 +106,11 @@ class AutoProfiler(Profiler):
         "_models",
         "_modules",
         "_optimizer",
+        "_owner",
+        "_paused",
         "_settings",
         "_stamps",
+        "_topology",
         "_undo",
     )
 
@@ -122,6 +119,8 @@ class AutoProfiler(Profiler):
     _counting: Counting | None
     _settings: Provenance
     _modules: Modules
+    _owner: Owner
+    _paused: Callable[[tuple[Any, ...]], None]
     _stamps: Stamps
     _events_of_optimizers: Steps
     _undo: seams.Undo | None
@@ -143,6 +142,7 @@ class AutoProfiler(Profiler):
         measure_flops: bool = False,
         flops_per_step: float | None = None,
         peak_flops: float | None = None,
+        topology: Mapping[str, int | str] | None = None,
         fwd_bwd_factor: float = 3.0,  # noqa: ARG002  # an argument of 0.2
         fingerprint_batches: bool = False,
         clock: Callable[[], int] | None = None,
@@ -168,6 +168,7 @@ class AutoProfiler(Profiler):
         self._doubts: list[str] = []
         self._models, self._optimizer = sorted_out(model, optimizer, self._doubts.append)
         self._capture_comm = capture_comm
+        self._topology = dict(topology or {})
         self._measure_flops = measure_flops
         self._fingerprints = Fingerprints() if fingerprint_batches else None
         self._counting = None
@@ -187,7 +188,10 @@ class AutoProfiler(Profiler):
             synchronize=self._synchronize if self._sync else None,
         )
         self._by_hand = False
-        self._stamps.sample = self._sample if self._samplers or self._fingerprints else None
+        if self._capture_comm and rank.world not in (None, 1) and accelerator() == "cuda":
+            self._stamps.device = DeviceWaits(cuda_event)
+        every = self._fingerprints is not None or self._stamps.device is not None
+        self._stamps.sample = self._sample if every else all_of(self._samplers)
         undo: list[seams.Undo] = []
         self._undo = seams.together(undo)
         self._install(undo)
@@ -212,13 +216,15 @@ class AutoProfiler(Profiler):
                 first=first if isinstance(first, int) else 0,
             )
 
-    def _new_drain(self, began: int, first: int) -> NamingDrain:
-        return NamingDrain(began, first)
+    def _new_drain(self, began: int, first: int) -> PausedDrain:
+        drain = PausedDrain(began, first)
+        self._paused = drain.found.append
+        return drain
 
     def _install(self, undo: list[seams.Undo]) -> None:
         stamps = self._stamps
-        owner = Owner(wrapped(self._optimizer), self._say)
-        steps = self._events_of_optimizers = Steps(stamps, owner)
+        self._owner = Owner(wrapped(self._optimizer), self._say, lambda: stamps.steps)
+        steps = self._events_of_optimizers = Steps(stamps, self._owner)
         self._modules = Modules(stamps, self._models, steps.abandoned)
         self._compilations = Compilations(stamps, self._blind_to_compiling)
         undo += [self._modules.undo, self._compilations.undo]
@@ -228,9 +234,9 @@ class AutoProfiler(Profiler):
         undo.append(fetches(stamps, steps.abandoned, self._settings.loader, fetched))
         undo.append(optimizer_steps(stamps, steps))
         undo.append(checkpoints(stamps))
-        undo.append(collections(stamps))
+        undo.append(collections(self._clock, stamps.here, self._paused))
         if self._capture_comm:
-            undo.append(collectives(stamps))
+            undo += [collectives(stamps), waits(stamps)]
         if accelerator():
             undo.append(transfers(stamps))
         self._modules.attach()
@@ -281,7 +287,7 @@ class AutoProfiler(Profiler):
         if not self._stamps.fetched:
             self._say(NO_FETCH)
         if not self._modules.seen:
-            self._say(NO_FORWARD)
+            self._say(NO_FORWARD if self._models else NO_MODEL)
 
     @property
     def stepped(self) -> bool:
@@ -313,7 +319,7 @@ class AutoProfiler(Profiler):
     def __reduce__(self) -> tuple[Any, ...]:
         """As the base class."""
         make, (idle, settings), more = super().__reduce__()
-        names = ("_models", "_optimizer", "_doubts", "_capture_comm", "_measure_flops")
+        names = ("_models", "_optimizer", "_doubts", "_capture_comm", "_measure_flops", "_topology")
         own = {name: getattr(self, name) for name in names}
         own["_fingerprints"] = Fingerprints() if self._fingerprints is not None else None
         return make, (idle, {**settings, **own, "_undo": None}), more
@@ -335,6 +341,10 @@ class AutoProfiler(Profiler):
         if length > self._writer.room:
             self._writer.full()
         self._modules.keep()
+        if self._owner.changed:
+            self._owner.changed = False
+            with harmless("looking for the model"):
+                self._modules.look_again(self._owner.found)
         if self._compilations.wanted and COMPILER in sys.modules:
             self._compilations.look()
         if self._stamps.watched:
@@ -353,31 +363,25 @@ class AutoProfiler(Profiler):
             with harmless("measuring the model"):
                 owner = self._events_of_optimizers.owner
                 self._writer.note("model", model_bytes(self._modules.modules, owner))
+            with harmless("finding this rank's place"):
+                if place := topology_of(self._modules.modules, self._topology):
+                    self._writer.note("topology", place)
         counting = self._counting is not None and not self._counting.over
         if self._counting is not None and counting:
             with harmless("counting FLOPs"):
                 self._counting.step_ended(steps)
         self._stamps.watched = counting or self._settings.wanted or steps < FOUND_AT
 
-    def _sample(self, values: list[Any], stamps: list[Any]) -> None:
+    def _sample(self, values: list[Any], stamps: list[Any]) -> int:
         """Sample what belongs to the step that ends now."""
         for sampler in self._samplers:
             sampler(values, stamps)
+        if self._stamps.device is not None:
+            self._stamps.device(values)
         if self._fingerprints is not None:
             self._fingerprints(values)
+        return 0
 
     def _beside(self, phase: str, since: int) -> None:
         """Note a block of another thread."""
         self._span(phase, since)
-
-
-def accelerator() -> str:
-    """Kind of the accelerator of this machine, or an empty string.
-
-    Counting devices initialises none: the program may yet choose those it sees.
-    """
-    if torch.cuda.device_count():
-        return "cuda"
-    if torch.backends.mps.is_available():
-        return "mps"
-    return "xpu" if torch.xpu.device_count() else ""

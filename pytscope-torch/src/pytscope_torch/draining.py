@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from pytscope.recording.drain import Drain
-from pytscope.recording.keys import Key, is_end
+from pytscope.recording.keys import END, Key
 from pytscope.recording.plain import name_of
-from pytscope.recording.prefix import TYPES
+from pytscope.recording.prefix import TYPES, alike, first_step
 from pytscope_torch.naming import name_step, unfold
 
 MAX_KEYS = 1_000_000
@@ -59,12 +60,13 @@ class Named:
         size: How many were stamped.
     """
 
-    __slots__ = ("_keys", "_places", "size")
+    __slots__ = ("_keys", "_places", "_taken", "size")
 
     def __init__(self, keys: Sequence[object]) -> None:
         self.size = len(keys)
         unfolded, self._places = unfold(keys)
         self._keys = name_step(unfolded)
+        self._taken = itemgetter(0, *self._places)  # of one place alone it would make no tuple
 
     def applied(self, values: list[Any], count: int) -> list[Any]:
         """Named keys and their values, of so many steps in a row.
@@ -77,7 +79,7 @@ class Named:
         named: list[Any] = [None] * (2 * len(self._keys) * count)
         named[::2] = self._keys * count
         if count == 1:
-            named[1::2] = map(values.__getitem__, self._places)
+            named[1::2] = self._taken(values)[1:]
         else:
             for at, place in enumerate(self._places):
                 named[2 * at + 1 :: 2 * len(self._keys)] = values[place::size]
@@ -98,11 +100,17 @@ class Naming:
             keys: Keys of the event list from just after a step end on; what
                 follows the last step end is still going on.
         """
+        size = first_step(keys)
+        if size and not len(keys) % size and keys[size - 1] is END:
+            count = len(keys) // size
+            if alike(keys, size, count):
+                yield self._step(tuple(keys[:size])), count
+                return
         if not TYPES.issuperset(map(type, keys)):
             keys = [key if isinstance(key, Key) else name_of(key) for key in keys]
         start = 0
         while start < len(keys):
-            stop = next((i for i in range(start, len(keys)) if is_end(keys[i])), len(keys) - 1) + 1
+            stop = _end(keys, start)
             step = keys[start:stop]
             size, count = len(step), 1
             while keys[stop : stop + size] == step:
@@ -120,3 +128,11 @@ class Naming:
                 self._size = len(keys)
             named = self._shapes[keys] = Named(keys)
         return named
+
+
+def _end(keys: list[Any], start: int) -> int:
+    """Where the step that begins there ends, or the keys do."""
+    try:
+        return keys.index(END, start) + 1
+    except ValueError:
+        return len(keys)

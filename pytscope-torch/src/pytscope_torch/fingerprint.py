@@ -11,6 +11,7 @@ import torch
 from pytscope.recording.harmless import tried
 from pytscope.recording.keys import Open, Sample
 from pytscope_torch.provenance import HASH_BYTES, raw, sampled
+from pytscope_torch.quietly import quietly
 from pytscope_torch.stamps import Stamps
 
 ELEMENTS = 64
@@ -38,7 +39,8 @@ class Fingerprints:
         stamps = self.stamps
         if stamps is not None:
             since = stamps.now()
-            tried(lambda: self._take(batch), lambda _: None)
+            with quietly():
+                tried(lambda: self._take(batch), lambda _: None)
             stamps.block(BLOCK, since)
 
     def _take(self, batch: Any) -> None:

@@ -27,6 +27,8 @@ LIGHT_NAMESPACES = frozenset(("aten", "prim", "prims", "c10d", "_c10d_functional
 """Namespaces whose operators are light unless their names say otherwise."""
 COUNTED_STEP = 1
 """The step that is counted, from 0: the first one warms libraries up."""
+PATIENCE = 8
+"""Steps that are waited for a mode of the program's own to be switched off."""
 
 
 class StepCount(FlopCounterMode):  # type: ignore[misc]  # torch is Any to the checker
@@ -97,6 +99,7 @@ class StepFlops:
         self._done = done
         self._give_up = give_up
         self._counting: StepCount | None = None
+        self._covered = ""
         self.over = False
 
     @property
@@ -113,11 +116,14 @@ class StepFlops:
         if self._counting is not None:
             self._finish()
         elif not self.over and steps >= COUNTED_STEP:
+            mode = current_mode()
             if self._compiled():
                 self._stop("FLOPs were not counted: the model runs compiled code")
-            else:
+            elif mode is None:
                 self._counting = StepCount()
                 self._counting.__enter__()
+            elif steps >= COUNTED_STEP + PATIENCE:  # left in the step, it would leave ours instead
+                self._stop(mode_on(type(mode).__name__))
 
     def stop(self) -> None:
         """Stop counting, if that is still going on, and say that nothing was counted."""
@@ -136,11 +142,15 @@ class StepFlops:
             counting.__exit__(None, None, None)
 
     def _finish(self) -> None:
-        counting = self._counting
-        if counting is None or current_mode() is not counting.mode:
+        counting, mode = self._counting, current_mode()
+        if counting is None or mode is not counting.mode:
+            self._covered = type(mode).__name__
             return  # a mode of the program's own is still on; it goes first
         counting.__exit__(None, None, None)
         self._counting = None
+        if self._covered:  # more than a step was counted
+            self._stop(mode_on(self._covered))
+            return
         if self._compiled():
             self._stop("FLOPs were not counted: the model runs compiled code")
             return
@@ -151,6 +161,11 @@ class StepFlops:
         if not self.over:
             self.over = True
             self._give_up(why)
+
+
+def mode_on(kind: str) -> str:
+    """Why nothing was counted, where the program has switched on a mode of a kind."""
+    return f"FLOPs were not counted: the program had a mode on, {kind}"
 
 
 def current_mode() -> TorchDispatchMode | None:

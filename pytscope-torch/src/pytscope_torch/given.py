@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import getattr_static
 from typing import Any
 
 from torch import nn
@@ -13,6 +14,8 @@ from pytscope.recording.harmless import tried
 Say = Callable[[str], object]
 DEEPEST = 16
 """Wrappers in each other that are looked into."""
+MOST_PARTS = 8
+"""Parts of a container whose calls are each a forward pass."""
 
 
 def models_of(given: Any, say: Say) -> tuple[nn.Module, ...]:
@@ -22,16 +25,25 @@ def models_of(given: Any, say: Say) -> tuple[nn.Module, ...]:
         given: The argument.
         say: Takes a sentence on what is no module.
     """
-    found = []
+    found: list[nn.Module] = []
     for part in parts(given):
         if isinstance(part, nn.Module):
-            found.append(part)
+            found += called(part)
         elif wrapped(part):
             say(f"model= was given an optimizer ({_kind(part)}), which belongs to optimizer=")
         else:
             kind = _kind(part)
             say(f"model= was given a value of type {kind}, no torch.nn.Module; it is left out")
     return tuple(found)
+
+
+def called(module: nn.Module) -> list[nn.Module]:
+    """A module, or where it has no forward pass itself, as a `ModuleDict`, its few parts."""
+    own = getattr_static(module, "forward", None)  # looked up, a script module's raises
+    if own is not vars(nn.Module)["forward"]:
+        return [module]
+    found = [part for child in module.children() for part in called(child)]
+    return found if 0 < len(found) <= MOST_PARTS else [module]
 
 
 def optimizer_of(given: Any, say: Say) -> Any:

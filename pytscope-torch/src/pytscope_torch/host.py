@@ -13,8 +13,12 @@ from pytscope_torch import footprint
 from pytscope_torch.room import available_bytes
 
 EVERY = 50
-"""Steps between two readings that walk page tables, at the least."""
-PAUSE = 50
+"""Readings of resident memory to one that walks page tables, at the least."""
+DENSE = 128
+"""Readings of resident memory, one after each step, of a run that has just begun;"""
+PAUSE_NS = 5_000_000
+"""nanoseconds from one to the next after that: a fast loop is not held up by them."""
+PAUSE = 200
 """How many times as long as such a reading took passes before the next one."""
 RESIDENT = ("rss", "anonymous")
 NOTHING = (None,) * len(footprint.COLUMNS)
@@ -25,25 +29,31 @@ Read = Callable[[], tuple[Bytes, ...]]
 class HostMemory:
     """Samples the host memory of this process, and now and then of its workers.
 
-    Columns, in bytes. After every step: `rss`, resident memory; `anonymous`,
-    the part of it that no file and no shared memory is behind, on Linux. At
-    most every 50th step, and in at most a fiftieth of the time, by a thread
-    beside the training, for reading it walks page tables: `uss`, what only
-    this process has; `pss`, the same with its part of what is shared;
-    `workers_uss` and `workers_pss`, their sums over the processes that
-    `multiprocessing` runs for this one, such as those of a DataLoader. A
-    reading goes to the step after which it is there.
+    Columns, in bytes. After a step, but of a long run of short steps not more than
+    once in 5 ms: `rss`, resident memory; `anonymous`, the part of it that no
+    file and no shared memory is behind, on Linux. At most with every 50th of
+    these, and in at most half a percent of the time, by a thread beside the
+    training, for reading it walks page tables: `uss`, what only this process
+    has; `pss`, the same with its part of what is shared; `workers_uss` and
+    `workers_pss`, their sums over the processes that `multiprocessing` runs for
+    this one, such as those of a DataLoader. A reading goes to the step after
+    which it is there.
 
     The event `capacity` tells at the start and at the end what is left for
     growth (see `pytscope_torch.room`).
 
     Args:
-        every: Steps between two readings of the second kind, at the least.
+        every: Readings of the first kind to one of the second, at the least.
+
+    Attributes:
+        pause_ns: Nanoseconds from a reading of the first kind to the next, at the least.
     """
 
     name = "host_memory"
 
     def __init__(self, every: int = EVERY) -> None:
+        self.pause_ns = 0
+        self._dense = DENSE
         self._every = every
         self._wait = 0
         self._resident: Read = _nothing
@@ -66,6 +76,9 @@ class HostMemory:
 
     def sample(self) -> tuple[Bytes, ...]:
         """One value a column; None for those of which there is no new reading."""
+        if self._dense:
+            self._dense -= 1
+            self.pause_ns = 0 if self._dense else PAUSE_NS
         self._wait -= 1
         if self._wait > 0:
             return self._resident() + NOTHING
@@ -123,9 +136,9 @@ def statm() -> tuple[Read, Callable[[], None], tuple[str, ...]]:
     pread = os.pread
 
     def read() -> tuple[Bytes, ...]:
-        _, all_pages, shared, *_ = pread(file, 128, 0).split()
-        rss = int(all_pages)
-        return rss * page, (rss - int(shared)) * page
+        told = pread(file, 128, 0).split()
+        rss = int(told[1])
+        return rss * page, (rss - int(told[2])) * page
 
     try:
         read()

@@ -6,7 +6,8 @@ the placeholders that `unfold` put before each block, into keys that `pytscope.t
 knows, one for one.
 
 - A *round* is a fetch and what follows it up to the next fetch. It trained if
-  a backward pass was in it, or a forward pass and an optimizer step; a backward
+  a backward pass was in it, or a forward pass and an optimizer step, or if a
+  framework told so of its forward pass; a backward
   pass whose round has no forward pass belongs to the last round that has one
   (a loop that fetches ahead).
 - A round with forward passes that did not train was evaluation, its fetch and
@@ -42,25 +43,32 @@ from pytscope_torch.stamps import (
     OPTIMIZER,
     PASSES,
     SLOT,
+    TRAINS,
 )
 
 NOTHING = START
 """A key that cuts the wall and names nothing."""
 EVAL = Open("eval")
-PLACEHOLDERS = (GAP, SLOT, BROKE)
+PLACEHOLDERS = (GAP, SLOT, BROKE, TRAINS)
 FETCHES = (FETCH, CREATE)
 
 
 def unfold(keys: Sequence[object]) -> tuple[list[object], list[int]]:
-    """Keys with placeholders in front of each block, and of which of the keys each comes."""
+    """Keys with placeholders, and of which of the keys each comes.
+
+    They are in front of each block, and behind a backward pass that came to its end.
+    """
     out: list[object] = []
     places: list[int] = []
+    opened: list[object] = []
     for place, key in enumerate(keys):
-        if key in OPENED:
-            out += (GAP, SLOT)
-            places += (place, place)
-        out.append(key)
-        places.append(place)
+        some = [GAP, SLOT, key] if key in OPENED else [key]
+        if isinstance(key, Open):
+            opened.append(key)
+        elif is_close(key) and opened and opened.pop() is BACKWARD:
+            some += [] if BROKE in keys[place + 1 : place + 2] else [SLOT]
+        out += some
+        places += [place] * len(some)
     return out, places
 
 
@@ -68,13 +76,13 @@ def name_step(keys: Sequence[object]) -> list[object]:
     """Name the placeholders of one step, or of the beginning of one."""
     out = list(keys)
     over = bool(keys) and is_end(keys[-1])
-    waiting: list[tuple[str, list[Item]]] = [("other", items_of(keys))]
-    for name, items in waiting:  # grows: blocks inside blocks
-        Level(name, items, out, over=over).settle()
+    waiting: list[tuple[str, list[Item], bool]] = [("other", items_of(keys), True)]
+    for name, items, counted in waiting:  # grows: blocks inside blocks
+        Level(name, items, out, over=over).settle(counted=counted)
         for item in items:
             opened = out[item.place]
             if isinstance(opened, Open) and item.inner:
-                waiting.append((opened.name, item.inner))
+                waiting.append((opened.name, item.inner, item.key is not BACKWARD))
     if BEGIN in keys and out.count(BEGIN) > keys.count(BEGIN):  # begun by hand as well
         out = [NOTHING if key is BEGIN else made for key, made in zip(keys, out, strict=True)]
     return out
@@ -192,8 +200,12 @@ class Level:
         self._out = out
         self._over = over
 
-    def settle(self) -> None:
-        """Name everything on the level."""
+    def settle(self, *, counted: bool) -> None:
+        """Name everything on the level.
+
+        Args:
+            counted: Whether its passes make micro-batches: not those of a backward pass.
+        """
         judge(rounds := rounds_of(self._items), over=self._over)
         for this in rounds:
             for item in this.items:
@@ -204,12 +216,13 @@ class Level:
         for item in self._items:
             if item.evaluation:
                 self._out[item.place] = EVAL
-            elif item.key is SLOT:
+            elif item.key is SLOT or item.key is TRAINS:
                 self._out[item.place] = NOTHING
             elif item.key is BROKE:
                 self._out[item.place] = FAIL
         self._gaps()
-        self._micro_batches()
+        if counted:
+            self._micro_batches()
 
     def _gaps(self) -> None:
         """Name each gap by the telling blocks on both sides of it."""
@@ -256,6 +269,10 @@ class Level:
             if item.key is SLOT:
                 slot = item
                 ending = ending or (item if backward else None)
+            elif item.key is not FORWARD and item.inner and item.holds(TRAINS):
+                if backward and ending is not None and not stepped:  # what it holds is one more
+                    self._out[ending.place] = MICRO
+                begun, backward, ending, stepped = False, False, None, item.holds(OPTIMIZER)
             elif item.key is OPTIMIZER:
                 stepped = True
             elif item.key is BACKWARD or (item.key is FORWARD and not item.evaluation):
@@ -287,7 +304,7 @@ def judge(rounds: Sequence[Round], *, over: bool) -> None:
             this.trained = True
             if not this.holds(FORWARD):
                 _fetched_ahead(rounds[:at])
-        elif this.holds(FORWARD) and this.holds(OPTIMIZER, BROKE):
+        elif this.holds(FORWARD) and this.holds(OPTIMIZER, BROKE, TRAINS):
             this.trained = True
     for this in rounds:
         ended = over or this is not rounds[-1] or this.holds(EVALUATE)

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from pytscope.recording.harmless import harmless, tried
+from pytscope_torch.quietly import quietly
 from pytscope_torch.seams.modules import is_compiled
 
 HASH_BYTES = 8
@@ -63,7 +64,8 @@ class Provenance:
 
     def device(self) -> torch.device | None:
         """Where the model is, as far as is known."""
-        return next((p.device for _, p in self._parameters()), None)
+        with quietly():
+            return next((p.device for _, p in self._parameters()), None)
 
     def compiled(self) -> bool:
         """Whether this process has compiled code, or a module is to be compiled when called."""
@@ -88,16 +90,18 @@ class Provenance:
         Args:
             steps: How many are.
         """
-        if steps == 1:
-            self._states = random_states()
-            self._weights = probed(lambda: Weights(self._parameters()))
-        if steps == WRITTEN_AFTER:
-            self._write()
+        with quietly():
+            if steps == 1:
+                self._states = random_states()
+                self._weights = probed(lambda: Weights(self._parameters()))
+            if steps == WRITTEN_AFTER:
+                self._write()
 
     def stop(self) -> None:
         """Write it, if that has not been done, and wait until it is written."""
         if self.wanted:
-            self._write()
+            with quietly():
+                self._write()
         if self._thread is not None and self._thread.ident is not None:
             self._thread.join(WAIT_S)
 

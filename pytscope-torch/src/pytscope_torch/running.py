@@ -69,6 +69,8 @@ def run_script(
     Raises:
         UsageError: There is no such script, or no folder can be chosen.
     """
+    if script == "-m" and arguments and not module and not Path(script).exists():  # after `--`
+        (script, *arguments), module = arguments, True
     found = Script(script, arguments, module=module)
     rank = detect_rank(os.environ)
     place = given_folder(folder) if folder else new_folder(found.name, rank)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import runpy
 import sys
 import zipfile
@@ -19,6 +20,9 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from pytscope.model.errors import UsageError
+
+INTERPRETER = re.compile(r"python[0-9.]*(\.exe)?")
+TORCHRUN = "It goes first: torchrun … -m pytscope run -- train.py"
 
 
 class Script:
@@ -33,13 +37,12 @@ class Script:
         name: What to call it: the file's name or the module's.
 
     Raises:
-        UsageError: There is no such file.
+        UsageError: There is no such file, or it is no script.
     """
 
     def __init__(self, target: str, arguments: Sequence[str], *, module: bool = False) -> None:
-        if not module and not Path(target).exists():
-            msg = f"there is no script at {target}"
-            raise UsageError(msg, hint="A module is run by its name with -m.")
+        if not module:
+            _refuse(target)
         self._target = target
         self._arguments = list(arguments)
         self._module = module
@@ -69,6 +72,17 @@ class Script:
         """Put the folder where Python put ours."""
         if not sys.flags.safe_path:
             sys.path[0] = folder
+
+
+def _refuse(target: str) -> None:
+    """Say what is wrong with what is no script."""
+    if INTERPRETER.fullmatch(Path(target).name):
+        msg = f"{target} is no script; pytscope run is Python itself"
+        raise UsageError(msg, hint="Leave it out: pytscope run -- train.py")
+    if not Path(target).exists():
+        launcher = target == "torchrun"
+        msg = f"there is no script at {target}"
+        raise UsageError(msg, hint=TORCHRUN if launcher else "A module is run by its name with -m.")
 
 
 def _execute(path: str, main: ModuleType) -> None:

@@ -7,7 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import is_fake
 from torch.nn.parameter import is_lazy
+
+from pytscope_torch.quietly import quietly
 
 DEEPEST = 8
 """Levels of containers that are looked into for the tensors of an optimizer's state."""
@@ -17,8 +20,8 @@ def model_bytes(models: nn.Module | Iterable[nn.Module], optimizer: Any) -> dict
     """Sizes of what training keeps from step to step, in this process.
 
     Only shapes and addresses are read: nothing is computed, copied or waited
-    for. Memory that several tensors share is counted once, and of a sharded
-    tensor the part that is here.
+    for, and no mode that is switched on sees it. Memory that several tensors
+    share is counted once, and of a sharded tensor the part that is here.
 
     Args:
         models: A module or several; without any, the parameters that the
@@ -31,6 +34,11 @@ def model_bytes(models: nn.Module | Iterable[nn.Module], optimizer: Any) -> dict
         those held at the moment, so none after `zero_grad()`;
         `optimizer_bytes`, the state of the optimizers.
     """
+    with quietly():
+        return _model_bytes(models, optimizer)
+
+
+def _model_bytes(models: nn.Module | Iterable[nn.Module], optimizer: Any) -> dict[str, int]:
     modules = [models] if isinstance(models, nn.Module) else list(models)
     optimizers = _optimizers(optimizer)
     held = [p for module in modules for p in module.parameters()]
@@ -98,11 +106,11 @@ def _new(tensor: torch.Tensor, seen: set[tuple[Any, ...]]) -> bool:
     if len(parts) != 1 or parts[0].device.type == "meta":
         return True
     (part,) = parts
-    if not part.numel():  # an empty shard has no place
+    if not part.numel() or is_fake(part):  # an empty shard has no place, a fake one no memory
         return True
     try:
         place = (part.device, part.data_ptr(), part.numel(), part.dtype)
-    except RuntimeError:  # a tensor without memory, such as a fake one
+    except RuntimeError:  # another tensor without memory
         return True
     if place in seen:
         return False

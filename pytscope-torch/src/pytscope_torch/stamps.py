@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pytscope.recording.keys import CLOSE, END, EXHAUSTED, FETCH, SKIPPED, Key, Open
+from pytscope_torch.device_waits import DeviceWaits
 
 GAP = Key("gap")
 """Names, later, what its level has unnamed."""
@@ -19,6 +20,8 @@ SLOT = Key("slot")
 """Becomes, later, the begin or end of a micro-batch, or nothing."""
 BROKE = Key("broke")
 """An exception left the forward or backward pass that has just been closed."""
+TRAINS = Key("trains")
+"""The forward pass that has just been opened is a training step's: somebody told so."""
 
 CREATE = Open("data")
 """The loader's iterator is made; data is fetched next."""
@@ -58,6 +61,9 @@ class Stamps:
         synchronize: Waits for the accelerator, or None.
 
     Attributes:
+        events: As given. What is called in every step appends to it without calling a
+            method of this class: Python calls are most of what a stamp costs.
+        reading: Reads the clock for a stamp, in nanoseconds.
         here: Tells whether stamps count: the recording is live and this is its thread.
         passed: Whether a forward pass has been stamped since the last step's end.
         watched: Whether every step's end is told of; else one in so many.
@@ -67,26 +73,34 @@ class Stamps:
         compiling: Whether a compiler is at work, which differentiates what it compiles.
         fetched: Whether a fetch has been seen.
         owed: Whether a step ended in a backward pass that goes on.
+        reduced: Runs a backward pass whose gradients may be all-reduced; or None.
+        waiting: Whether the thread waits for other ranks.
+        device: Stamps such waits on the accelerator's clock, too; or None.
         sample: Adds what is sampled at a step's end, as `Sampler` does; or None.
+        due: The stamp of a step's end before which there is nothing to sample.
         steps: Steps ended so far.
     """
 
     __slots__ = (
         "_clock",
         "_ended",
-        "_events",
         "_foreign",
-        "_reading",
         "_sampling",
         "compiling",
+        "device",
+        "due",
+        "events",
         "fetched",
         "here",
         "inside",
         "owed",
         "passed",
+        "reading",
+        "reduced",
         "sample",
         "stepping",
         "steps",
+        "waiting",
         "watched",
     )
 
@@ -100,14 +114,15 @@ class Stamps:
         ended: Callable[[int], None],
         synchronize: Callable[[], None] | None = None,
     ) -> None:
-        self._events = events
+        self.events = events
         self._clock = clock
         self._foreign = foreign
         self._ended = ended
-        self._reading = clock if synchronize is None else waiting(synchronize, clock)
+        self.reading = clock if synchronize is None else waiting(synchronize, clock)
         self._sampling = False
         self.here = here
-        self.sample: Callable[[list[Any], list[Any]], None] | None = None
+        self.sample: Callable[[list[Any], list[Any]], int] | None = None
+        self.due = 0
         self.inside = False
         self.stepping = 0
         self.compiling = False
@@ -115,6 +130,9 @@ class Stamps:
         self.passed = False
         self.watched = True
         self.owed = False
+        self.reduced: Callable[..., Any] | None = None
+        self.waiting = False
+        self.device: DeviceWaits | None = None
         self.steps = 0
 
     def stop(self) -> None:
@@ -123,57 +141,53 @@ class Stamps:
 
     def open(self, key: Open) -> None:
         """Open a block."""
-        reading = self._reading
+        reading = self.reading
         now = reading()
-        events = self._events
+        events = self.events
         events.append(key)
         events.append(now)
 
     def close(self) -> None:
         """Close the innermost block."""
-        reading = self._reading
+        reading = self.reading
         now = reading()
-        events = self._events
+        events = self.events
         events.append(CLOSE)
         events.append(now)
 
     def exhausted(self) -> None:
         """Close a fetch that found nothing more."""
-        events = self._events
+        events = self.events
         events.append(EXHAUSTED)
         events.append(self._clock())
 
-    def pass_over(self) -> None:
-        """Close a backward pass; another micro-batch may follow."""
-        reading = self._reading
-        now = reading()
-        events = self._events
-        events.append(CLOSE)
-        events.append(now)
-        events.append(SLOT)
-        events.append(now)
-
     def broke(self) -> None:
         """Close a pass that an exception left."""
-        now = self._reading()
-        events = self._events
+        now = self.reading()
+        events = self.events
         events.append(CLOSE)  # no tuple: making one may collect garbage, which is stamped
         events.append(now)
         events.append(BROKE)
         events.append(now)
 
+    def tell(self, key: Key) -> None:
+        """Write a placeholder."""
+        events = self.events
+        events.append(key)
+        events.append(self._clock())
+
     def end_step(self, *, closing: bool, skipped: bool = False) -> None:
         """End the optimizer step, and the optimizer's block if it is open."""
-        reading = self._reading
+        reading = self.reading
         now = reading()
-        events = self._events
+        events = self.events
         if closing:
             events.append(CLOSE)
             events.append(now)
         if skipped:
             events.append(SKIPPED)
             events.append(now)
-        if self.sample is None:
+        if self.sample is None or now < self.due:
             events.append(END)
             events.append(now)
         else:
@@ -190,9 +204,9 @@ class Stamps:
         self._sampling = True
         try:
             if self.sample is not None:
-                self.sample(entries, stamps)
+                self.due = self.sample(entries, stamps)
         finally:
-            self._events.extend(entries + stamps)
+            self.events.extend(entries + stamps)
             self._sampling = False
 
     def block(self, key: Open, since: int) -> None:
@@ -202,7 +216,7 @@ class Stamps:
         """
         if self._sampling:
             return
-        events = self._events
+        events = self.events
         if len(events) % 2 == 0 and (len(events) < 2 or _before(events[-1], since)):  # noqa: PLR2004  # a pair
             events.extend((key, since, CLOSE, self._clock()))
 

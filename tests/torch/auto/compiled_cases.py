@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -24,13 +25,37 @@ MANY = 10
 FOLDER = Path(sys.argv[1])
 
 
+SLEPT: list[dict[str, int]] = [{}]
+"""What the operators of each step slept, by phase."""
+PHASES = ("forward", "backward")
+SECONDS = 0.003
+
+
+def sleep(x: Any, phase: int) -> Any:
+    """An operator that no compiler looks into; it sleeps as one phase, by its own clock."""
+    began = time.perf_counter_ns()
+    time.sleep(SECONDS)
+    step = SLEPT[-1]
+    step[PHASES[phase]] = step.get(PHASES[phase], 0) + time.perf_counter_ns() - began
+    return x.clone()
+
+
+sleeping = torch.library.custom_op(
+    "pytscope_tests::sleep", sleep, mutates_args=(), schema="(Tensor x, int phase) -> Tensor"
+)
+sleeping.register_fake(lambda x, _phase: torch.empty_like(x))
+sleeping.register_autograd(lambda _ctx, gradient: (sleeping(gradient, 1), None))
+
+
 class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(4, 4)
+        self.sleeps = False
 
     def forward(self, x: Any) -> Any:
-        return torch.relu(self.linear(x)) + x
+        x = torch.relu(self.linear(x)) + x
+        return sleeping(x, 0) if self.sleeps else x
 
 
 class Model(nn.Module):
@@ -52,6 +77,7 @@ class Setting:
         self.backend = backend
         torch._dynamo.reset()
         counters.clear()
+        SLEPT[:] = [{}]
         torch.manual_seed(0)
         self.model: Any = Model()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
@@ -70,6 +96,7 @@ class Setting:
         for index in range(STEPS):
             model(torch.ones(2, 4) * index).pow(2).mean().backward()
             self.optimizer.step()
+            SLEPT.append({})
             self.optimizer.zero_grad()
 
     def outcome(self) -> dict[str, Any]:
@@ -80,6 +107,8 @@ class Setting:
             "graphs": counters["stats"]["unique_graphs"],
             "breaks": breaks,
             "weights": [p.tolist() for p in self.model.parameters()],
+            "modes": [part.training for part in self.model.modules()],
+            "random": hash(tuple(torch.get_rng_state().tolist())),
         }
         if self.profiler is not None:
             self.profiler.finish()
@@ -87,7 +116,33 @@ class Setting:
             made["steps"] = len(timeline)
             made["phases"] = list(timeline.phases)
             made["forward"] = [bool(ns) for ns in timeline.phase_ns("forward")]
+            phases = [timeline.phase_ns(name) for name in timeline.phases]
+            made["exact"] = [int(ns) for ns in timeline.wall_ns - sum(phases)]
+            made["slept"] = [
+                {name: [int(timeline.phase_ns(name)[i]), ns] for name, ns in step.items()}
+                for i, step in enumerate(SLEPT[:-1])
+            ]
         return made
+
+
+def asleep(now: Setting) -> None:
+    for block in now.model.blocks:
+        block.sleeps = True
+
+
+def whole_that_sleeps(now: Setting) -> None:
+    asleep(now)
+    whole_given_compiled(now)
+
+
+def each_block_sleeps(now: Setting) -> None:
+    asleep(now)
+    each_block(now)
+
+
+def in_place_that_sleeps(now: Setting) -> None:
+    asleep(now)
+    in_place(now)
 
 
 def whole_given_compiled(now: Setting) -> None:
@@ -245,8 +300,9 @@ CASES: list[Callable[[Setting], None]] = [
     whole_step,
     transfers_and_collectives,
 ]
-WANTED = [(case, "aot_eager") for case in CASES]
-WANTED += [(case, "inductor") for case in (whole_given_compiled, each_block)]
+SLEEPING = [whole_that_sleeps, each_block_sleeps, in_place_that_sleeps]
+WANTED = [(case, "aot_eager") for case in [*CASES, *SLEEPING]]
+WANTED += [(case, "inductor") for case in (whole_given_compiled, each_block, *SLEEPING)]
 
 
 def main() -> None:

@@ -254,6 +254,8 @@ def check_count(case: Case) -> None:
     assert len(timeline) == len(case.truth.steps) - 1
     phases = sum((timeline.phase_ns(n) for n in timeline.phases), np.zeros(len(timeline), np.int64))
     assert np.array_equal(timeline.wall_ns, phases)
+    budget = pytscope.analyze(case.folder, warmup=0).analyses["budget"]
+    assert sum(line.ns for line in budget.lines) == budget.wall_ns == timeline.measured_ns
     ends = re.findall(rb'"b":"end".*?"wall_ns":(\d+)', (case.folder / "rank00000.pts").read_bytes())
     assert int(ends[-1]) == timeline.measured_ns
 

@@ -34,6 +34,7 @@ class Setting:
         self.optimizer: Any = None
         self.profiled = profiled
         self.profiler: Any = None
+        self.losses: list[Any] = []
         self.more: dict[str, Any] = {}
 
     def start(self, model: Any, **options: Any) -> None:
@@ -44,7 +45,9 @@ class Setting:
         for index, (x, y) in enumerate(loader(self.truth, accumulate * STEPS)):
             out = model(x)
             self.truth.sleep("loss", 0.002)
-            ((out - y) ** 2).mean().backward()
+            loss = ((out - y) ** 2).mean()
+            self.losses.append(loss.detach())
+            loss.backward()
             if index % accumulate == accumulate - 1:
                 self.optimizer.step()
                 self.truth.next_step()
@@ -52,12 +55,20 @@ class Setting:
 
     def outcome(self) -> dict[str, Any]:
         weights = [full(p).tolist() for p in self.net.parameters()]
-        made = {"weights": weights, **self.more}
+        modes = [part.training for part in self.net.modules()]
+        made = {"weights": weights, "modes": modes, **self.more}
+        made["random"] = hash(tuple(torch.get_rng_state().tolist()))
+        made["losses"] = [float(loss) for loss in self.losses]
         if self.profiler is not None:
             self.profiler.finish()
             timeline = pytscope.open(self.folder).rank(0)
             made |= {"steps": len(timeline), "wanted": len(self.truth.steps) - 1}
             made["phases"] = list(timeline.phases)
+            made["exact"] = [
+                int(ns)
+                for ns in timeline.wall_ns - sum(timeline.phase_ns(n) for n in timeline.phases)
+            ]
+            made["told"] = pytscope.open(self.folder).environment["torch"]["parallelism"]
             names = {name for step in self.truth.steps[:-1] for name in step}
             made["times"] = {
                 name: [

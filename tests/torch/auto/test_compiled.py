@@ -22,6 +22,12 @@ LATE = {"whole_to_be_found": {0}, "in_place_after_the_start": {0}, "in_place_in_
 """Steps whose forward pass comes before the call of the module is found."""
 BY_STEPS = {"optimizer_step", "whole_step"}
 """Regions with the optimizer's hooks inside, which Dynamo runs as they are."""
+SAME = ("weights", "modes", "random")
+SLEEPING = [
+    f"{case.__name__} {backend}"
+    for case, backend in compiled_cases.WANTED
+    if case in compiled_cases.SLEEPING
+]
 NAMES = [f"{case.__name__} {backend}" for case, backend in compiled_cases.WANTED]
 
 
@@ -40,7 +46,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_dynamo_and_weights_are_the_same(outcomes: Any, name: str) -> None:
     bare, recorded = outcomes[name]
     assert "error" not in bare | recorded
-    assert recorded["weights"] == bare["weights"]
+    assert {name: recorded[name] for name in SAME} == {name: bare[name] for name in SAME}
     assert recorded["graphs"] == bare["graphs"] > 0
     if name.split(maxsplit=1)[0] in BY_STEPS:
         assert recorded["breaks"] <= bare["breaks"]
@@ -58,6 +64,17 @@ def test_steps_and_phases_are_there(outcomes: Any, name: str) -> None:
     assert {"backward", "optimizer"} <= set(recorded["phases"])
     unseen = set(range(steps)) if case in UNSEEN else LATE.get(case, set())
     assert recorded["forward"] == [i not in unseen for i in range(steps)]
+
+
+@pytest.mark.parametrize("name", SLEEPING)
+def test_phases_hold_what_their_operators_slept(outcomes: Any, name: str) -> None:
+    """Phases sum to the step, so that none of it can be in another phase."""
+    recorded = outcomes[name][1]
+    assert recorded["exact"] == [0] * compiled_cases.STEPS
+    assert len(recorded["slept"]) == compiled_cases.STEPS
+    for step in recorded["slept"]:
+        assert sorted(step) == ["backward", "forward"]
+        assert all(seen >= slept > 0 for seen, slept in step.values()), step
 
 
 def test_compiling_is_a_phase_of_its_own(outcomes: Any) -> None:

@@ -24,9 +24,11 @@ SAID = {
     "prefetching_thread": NOT_FETCHED,
     "rollouts_in_eval_mode": NOT_FETCHED,
     "exception_in_the_optimizer_without_a_loader": NOT_FETCHED,
-    "other_optimizer_steps": "never stepped; steps are those of the SleepySGD",
+    "other_optimizer_steps": "has not stepped; from there on steps are those of the SleepySGD",
+    "folds": "has stepped no more; from there on steps are those of the SleepySGD",
     "forward_called_directly": "no forward pass was seen",
     "no_optimizer_at_all": "no step was counted",
+    "calls_in_other_threads": "no forward pass was seen",
 }
 """Loops of which not all can be measured, and what is said of them."""
 

@@ -33,7 +33,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 def test_recording_changes_nothing(outcomes: Any, name: str) -> None:
     bare, recorded = outcomes["cases"][name]
-    assert recorded["weights"] == bare["weights"]
+    for name_of in ("weights", "losses", "modes", "random"):
+        assert recorded[name_of] == bare[name_of], name_of
 
 
 def test_collectives_and_saves_are_the_originals_again(outcomes: Any) -> None:
@@ -45,6 +46,7 @@ def test_phases_have_their_places(outcomes: Any, name: str) -> None:
     """Not less than what slept in them; the rest is what parallel training costs."""
     recorded = outcomes["cases"][name][1]
     assert recorded["steps"] == recorded["wanted"] == parallel_cases.STEPS
+    assert recorded["exact"] == [0] * parallel_cases.STEPS
     strays = set(recorded["phases"]) - set(recorded["times"])
     assert strays <= {"other", "gc", "comm", "compile", "loss"}
     for phase, (seen, real) in recorded["times"].items():
@@ -54,6 +56,15 @@ def test_phases_have_their_places(outcomes: Any, name: str) -> None:
 def test_a_hook_that_ddp_is_given_later_works(outcomes: Any) -> None:
     bare, recorded = outcomes["cases"]["ddp_hook_registered_later"]
     assert recorded["called"] == bare["called"] >= parallel_cases.STEPS
+
+
+@pytest.mark.parametrize("name", ["ddp", "fsdp", "fsdp_after_the_start"])
+def test_the_kind_of_parallelism_is_told(outcomes: Any, name: str) -> None:
+    told = outcomes["cases"][name][1]["told"]
+    sharded = name.startswith("fsdp")
+    assert (told["world"], told["backend"]) == (1, "gloo")
+    assert told["wrappers"] == ["FSDPModule" if sharded else "DistributedDataParallel"]
+    assert bool(told["meshes"]) == sharded
 
 
 def test_collectives_that_the_loop_waits_for_are_communication(outcomes: Any) -> None:

@@ -199,7 +199,7 @@ def test_blocks_are_balanced_when_an_interrupt_comes_into_a_stamp(
     batch = torch.ones(1, 4), torch.ones(1, 1)
     trained = 0
     with case.recording():
-        case.profiler._stamps._clock = clock
+        case.profiler._stamps._clock = case.profiler._stamps.reading = clock
         for place in range(1, 25):
             calls[0], at[0] = 0, place
             try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from pytscope.recording.keys import CLOSE
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.frames import pass_over
 from pytscope_torch.stamps import BACKWARD, Stamps
@@ -32,20 +33,29 @@ def _timed(
     stamps: Stamps, engine: Callable[..., Any], after: Callable[[], None]
 ) -> Callable[..., Any]:
     compiling = torch.compiler.is_dynamo_compiling
+    gathers = engine.__name__ == "backward"  # `grad` returns gradients: none is all-reduced
 
     @functools.wraps(engine)
     def stamped(*args: Any, **kwargs: Any) -> Any:
         if compiling() or stamps.inside or stamps.compiling or not stamps.here():
             return engine(*args, **kwargs)
         stamps.inside = True
+        reading, events = stamps.reading, stamps.events
         try:
-            stamps.open(BACKWARD)
-            out = engine(*args, **kwargs)
+            now = reading()
+            events.append(BACKWARD)
+            events.append(now)
+            if stamps.reduced is None or not gathers:
+                out = engine(*args, **kwargs)
+            else:
+                out = stamps.reduced(engine, args, kwargs)
         except BaseException:
             stamps.broke()
             raise
         else:
-            stamps.pass_over()
+            now = reading()
+            events.append(CLOSE)
+            events.append(now)
         finally:
             stamps.inside = False
         if stamps.owed:

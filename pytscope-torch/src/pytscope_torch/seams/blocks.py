@@ -12,7 +12,8 @@ import torch
 from pytscope.recording.keys import Open
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.frames import pass_over
-from pytscope_torch.stamps import CHECKPOINT, COMM, H2D, Stamps
+from pytscope_torch.seams.waits import waiting
+from pytscope_torch.stamps import CHECKPOINT, H2D, Stamps
 
 COLLECTIVES = (
     "all_gather",
@@ -50,7 +51,7 @@ def collectives(stamps: Stamps) -> Undo:
         return together([])
     package = torch.distributed
     found = [(name, getattr(package, name, None)) for name in COLLECTIVES]
-    return together([put(package, n, block(stamps, COMM, f)) for n, f in found if f is not None])
+    return together([put(package, n, waiting(stamps, f)) for n, f in found if f is not None])
 
 
 def transfers(stamps: Stamps) -> Undo:

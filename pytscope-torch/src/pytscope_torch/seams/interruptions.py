@@ -4,36 +4,59 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from operator import getitem
 from typing import Any
 
 from pytscope_torch.seams import Undo
-from pytscope_torch.stamps import COMPILE, GC, Stamps
+from pytscope_torch.stamps import COMPILE, Stamps
 
 COMPILER = "torch._dynamo.callback"
 """The module that tells of compilations, once there is one."""
-SHORTEST_NS = 50_000
-"""Collections shorter than this stay part of the phase they interrupt."""
 
 
-def collections(stamps: Stamps) -> Undo:
-    """Stamp garbage collections that take long enough to matter."""
-    since = 0
+class _Beginning(map):  # type: ignore[type-arg]  # it takes no arguments when it runs
+    """Takes its next value when a collection begins."""
 
-    def on_collection(phase: str, _info: Mapping[str, Any]) -> None:
-        nonlocal since
-        if not stamps.here():
-            return
-        if phase == "start":
-            since = stamps.now()
-        elif since and stamps.now() - since >= SHORTEST_NS:
-            stamps.block(GC, since)
+    start = property(None, next)
 
-    gc.callbacks.append(on_collection)
+
+class _End(map):  # type: ignore[type-arg]  # as above
+    """Takes its next value when a collection is over."""
+
+    stop = property(None, next)
+
+
+def collections(
+    clock: Callable[[], int], here: Callable[[], bool], put: Callable[[tuple[Any, ...]], None]
+) -> Undo:
+    """Put begin and end of each garbage collection, and whether it was made here.
+
+    From the collector on no Python is run. A signal that comes while C code runs, in a
+    long import or in `torch.load`, is handled when the next Python function is called.
+    Were that a callback of the collector, the exception would be printed and lost, and
+    Ctrl-C would not end the training.
+
+    Args:
+        clock: The recording's clock.
+        here: Tells whether the calling thread is the recording's.
+        put: Takes the three.
+    """
+    latest = deque([clock()], maxlen=1)
+    began = iter(partial(getitem, latest, 0), None)
+    edges = (
+        _Beginning(latest.append, iter(clock, None)),
+        _End(put, zip(began, iter(clock, None), iter(here, None), strict=True)),
+    )
+    callbacks = [partial(setattr, edge) for edge in edges]
+    gc.callbacks.extend(callbacks)
 
     def undo() -> None:
-        if on_collection in gc.callbacks:
-            gc.callbacks.remove(on_collection)
+        for callback in callbacks:
+            if callback in gc.callbacks:
+                gc.callbacks.remove(callback)
 
     return undo
 

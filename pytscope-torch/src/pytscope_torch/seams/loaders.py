@@ -9,7 +9,7 @@ from typing import Any
 from torch.utils.data import DataLoader
 from torch.utils.data import dataloader as _module
 
-from pytscope.recording.keys import FETCH
+from pytscope.recording.keys import CLOSE, FETCH
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.frames import pass_over
 from pytscope_torch.stamps import CREATE, Stamps
@@ -73,12 +73,17 @@ def _fetching(
             if stamps.stepping:
                 before()
             stamps.fetched = True
-            stamps.open(FETCH)
+            reading, events = stamps.reading, stamps.events
+            now = reading()
+            events.append(FETCH)
+            events.append(now)
             batch = fetch(self)
         except BaseException:
             stamps.exhausted()
             raise
-        stamps.close()
+        now = reading()
+        events.append(CLOSE)
+        events.append(now)
         if fetched is not None:
             fetched(batch)
         return batch

@@ -14,15 +14,17 @@ import copy
 import gc
 import sys
 from collections.abc import Callable, Iterable
+from sys import getrefcount
 from typing import Any
 
 import torch
 from torch import nn
 
+from pytscope.recording.keys import CLOSE
 from pytscope_torch.seams.frames import keep_out, pass_over
+from pytscope_torch.seams.references import ALONE, NEVER, SLOT_NAME
 from pytscope_torch.stamps import EVALUATE, FORWARD, NO_GRAD, Stamps
 
-SLOT_NAME = "_compiled_call_impl"
 gradients = torch.is_grad_enabled
 
 
@@ -66,16 +68,32 @@ class Modules:
         for module in self._given:
             self._attach(outermost(module) if parallel else module)
 
+    def see(self, module: nn.Module) -> None:
+        """Stamp the calls of one more module, which is known to be called."""
+        self._attach(module)
+
     def look(self, optimizer: Any) -> None:
         """Find the module whose parameters an optimizer steps, if no call was seen."""
         if self.seen:
             return
         for module in self._given:
             self._attach(outermost(module))
+        self.look_again(optimizer)
+
+    def look_again(self, optimizer: Any) -> None:
+        """Find the module of another optimizer than before, if none was given."""
         if not self._given and isinstance(optimizer, torch.optim.Optimizer):
             owner = owner_of(optimizer)
             if owner is not None:
                 self._attach(owner)
+
+    def before_a_call(self) -> None:
+        """The first call that is stamped, or one in an optimizer's step, comes."""
+        if not self.seen and self.called is not None:
+            self.called()
+        self.seen = True
+        if self._stamps.stepping:
+            self.stepping()
 
     def keep(self) -> None:
         """Stamp a module again whose slot something else has taken: it was compiled in place."""
@@ -93,6 +111,8 @@ class Modules:
     def _attach(self, module: nn.Module) -> None:
         known = self._attached.get(id(module))
         if known is None or not known.there:  # `Module.compile()` takes its place
+            if known is not None:
+                known.disown()
             self._attached[id(module)] = Attached(self, self._stamps, module)
 
 
@@ -171,7 +191,10 @@ class Attached:
         over: Whether it is out of use.
     """
 
-    __slots__ = ("_call", "_found", "_stamps", "before", "module", "over", "plain", "slots")
+    __slots__ = (
+        *("_alone", "_call", "_found", "_shared", "_stamps"),
+        *("before", "module", "over", "plain", "slots"),
+    )
 
     def __init__(self, found: Modules, stamps: Stamps, module: nn.Module) -> None:
         self._found = found
@@ -182,38 +205,48 @@ class Attached:
         self._call = module._call_impl if before is None else before  # noqa: SLF001  # see the module docstring
         self.plain: bool = before.plain if isinstance(before, Attached) else before is None
         self.over = False
+        self._alone = ALONE.wrapper + 1  # the registry's
+        self._shared = ALONE.slots
         self.slots[SLOT_NAME] = self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The module's call, stamped."""
-        caller = sys._getframe(1).f_locals.get("self")  # noqa: SLF001  # whose slot it is called from
+        slots = self.slots
         if (
-            caller is not self.module
-            and self.plain
-            and isinstance(caller, nn.Module)
-            and caller.__dict__.get(SLOT_NAME) is self
-        ):
-            return caller._call_impl(*args, **kwargs)  # noqa: SLF001  # as above
+            getrefcount(self) + (not kwargs) != self._alone
+            or getrefcount(slots) != self._shared
+            or slots.get(SLOT_NAME) is not self
+        ) and self.plain:
+            caller = sys._getframe(1).f_locals.get("self")  # noqa: SLF001  # whose slot it is called from
+            if (
+                caller is not self.module
+                and isinstance(caller, nn.Module)
+                and caller.__dict__.get(SLOT_NAME) is self
+            ):
+                return caller._call_impl(*args, **kwargs)  # noqa: SLF001  # as above
         stamps = self._stamps
         if stamps.inside or not stamps.here():
             return self._call(*args, **kwargs)
-        found = self._found
-        if not found.seen and found.called is not None:
-            found.called()
-        stamps.inside = stamps.passed = found.seen = True
+        if stamps.stepping or not self._found.seen:
+            self._found.before_a_call()
+        stamps.inside = stamps.passed = True
+        reading, events = stamps.reading, stamps.events
         try:
-            if stamps.stepping:
-                found.stepping()
             if gradients() or wanted(args) or wanted(kwargs.values()):
-                stamps.open(FORWARD)
+                key = FORWARD
             else:
-                stamps.open(NO_GRAD if self.module.training else EVALUATE)
+                key = NO_GRAD if self.module.training else EVALUATE
+            now = reading()
+            events.append(key)
+            events.append(now)
             out = self._call(*args, **kwargs)
         except BaseException:
             stamps.broke()
             raise
         else:
-            stamps.close()
+            now = reading()
+            events.append(CLOSE)
+            events.append(now)
         finally:
             stamps.inside = False
         return out
@@ -234,9 +267,14 @@ class Attached:
             found = found.before
         return found is self
 
+    def disown(self) -> None:
+        """The registry holds it no more: references tell nothing from here on."""
+        self._alone = NEVER.wrapper
+
     def undo(self) -> None:
         """Put back what was there, unless something else is by now."""
         self.over = True
+        self.disown()
         if self.slots.get(SLOT_NAME) is not self:
             return
         before = self.before
@@ -264,8 +302,14 @@ def wanted(values: Iterable[Any]) -> bool:
     A forward pass that is given one with gradients off is to be run again in
     the backward pass: reentrant activation checkpointing.
     """
-    for value in values:  # noqa: SIM110  # a generator's frame would be one more for Dynamo to see
-        if isinstance(value, torch.Tensor) and value.requires_grad:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if value.requires_grad:
+                return True
+        elif isinstance(value, (tuple, list)):
+            if wanted(value):
+                return True
+        elif isinstance(value, dict) and wanted(value.values()):
             return True
     return False
 
@@ -275,4 +319,4 @@ def _itself(value: Any) -> Any:
 
 
 pass_over(Attached.__call__)
-keep_out(wanted)
+keep_out(wanted, Modules.before_a_call)

@@ -21,6 +21,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from pytscope.recording.keys import CLOSE
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.frames import pass_over
 from pytscope_torch.stamps import OPTIMIZER, TIDYING, Stamps
@@ -28,7 +29,7 @@ from pytscope_torch.stamps import OPTIMIZER, TIDYING, Stamps
 HOOKED = Optimizer.profile_hook_step(Optimizer.step).__code__
 """Code of the frame that calls an optimizer's hooks around its step."""
 PATIENCE = 8
-"""Steps of other optimizers after which an owner that never stepped is given up."""
+"""So many times the steps that others made between two of the owner's, and it is given up."""
 
 
 class Owner:
@@ -37,13 +38,22 @@ class Owner:
     Args:
         optimizers: The one passed, outside first if it wraps another, or none.
         say: Takes a sentence worth a warning.
+        steps: Tells how many steps have ended.
+
+    Attributes:
+        changed: Whether it is another one than before, until somebody has seen that.
     """
 
-    def __init__(self, optimizers: Iterable[Any], say: Callable[[str], None]) -> None:
-        self._found = [weakref.ref(optimizer) for optimizer in optimizers]
-        self._stepped = False
+    def __init__(
+        self, optimizers: Iterable[Any], say: Callable[[str], None], steps: Callable[[], int]
+    ) -> None:
+        self._found = self._given = [weakref.ref(optimizer) for optimizer in optimizers]
+        self._steps = steps
+        self._ended = 0
         self._strangers = 0
+        self._most = 1
         self._say = say
+        self.changed = False
 
     @property
     def found(self) -> Any:
@@ -52,28 +62,48 @@ class Owner:
 
     def is_(self, optimizers: Sequence[Any]) -> bool:
         """Whether a step of these optimizers, one inside the other, is one of the run's."""
-        for ref in self._found:
-            owner = ref()
-            for optimizer in optimizers:
-                if owner is optimizer:
-                    self._stepped = True
-                    return True
-                if owner is not None and twins(owner, optimizer):
-                    self._found.append(weakref.ref(optimizer))
-                    self._stepped = True
-                    return True
-        if self._stepped and self.found is not None:
-            return False
-        if self._found and not self._stepped:
-            self._strangers += 1
-            if self._strangers < PATIENCE:
+        if among(self._found, optimizers):
+            return True
+        ended = self._steps()
+        if among(self._given, optimizers):  # it was given up too early
+            self._most = max(self._most, ended - self._ended)
+            self._found, self._ended, self._strangers = self._given, ended, 0
+            return True
+        if ended != self._ended:  # the owner has stepped since
+            self._most = max(self._most, self._strangers)
+            self._ended, self._strangers = ended, 0
+        self._strangers += 1
+        owner = self.found
+        if owner is not None and not takes_over(optimizers[0], owner):
+            if self._strangers < PATIENCE * self._most:
                 return False
-            self._say(
-                "the optimizer passed to AutoProfiler never stepped; "
-                f"steps are those of the {type(optimizers[0]).__name__} that does"
-            )
-        self._found, self._stepped = [weakref.ref(one) for one in optimizers], True
+            self._say(given_up(ended, optimizers[0]))
+        self.changed = bool(self._found)
+        self._found, self._strangers = [weakref.ref(one) for one in optimizers], 0
         return True
+
+
+def among(owners: list[Any], optimizers: Sequence[Any]) -> bool:
+    """Whether one of some optimizers is an owner, or steps by one; then it is one from here on."""
+    for ref in tuple(owners):
+        owner = ref()
+        for optimizer in optimizers:
+            if owner is optimizer:
+                return True
+            if owner is not None and twins(owner, optimizer):
+                owners.append(weakref.ref(optimizer))
+                return True
+    return False
+
+
+def given_up(ended: int, other: Any) -> str:
+    """That an optimizer does not step, and whose steps count instead."""
+    who = (
+        f"the optimizer of the first {ended} steps has stepped no more"
+        if ended
+        else "the optimizer passed to AutoProfiler has not stepped"
+    )
+    return f"{who}; from there on steps are those of the {type(other).__name__} that does"
 
 
 def twins(one: Any, other: Any) -> bool:
@@ -82,6 +112,15 @@ def twins(one: Any, other: Any) -> bool:
         getattr(optimizer, "param_groups", None) or [None] for optimizer in (one, other)
     )
     return first[0] is not None and first[0] is second[0]
+
+
+def takes_over(one: Any, other: Any) -> bool:
+    """Whether an optimizer holds a parameter of another one: it trains in that one's place."""
+    own, others = (
+        {id(p) for group in getattr(optimizer, "param_groups", ()) for p in group["params"]}
+        for optimizer in (one, other)
+    )
+    return not own.isdisjoint(others)
 
 
 class Steps:
@@ -101,6 +140,7 @@ class Steps:
         self._nest: list[Any] = []
         self._told = True
         self._scaling = False
+        self._alone = False
         self._known: Callable[[], Any] = _nobody
         self.elsewhere = False
 
@@ -110,10 +150,26 @@ class Steps:
         return self._owner.found
 
     def before(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        """An optimizer's step begins; an overridden `step` may call its base's."""
+        """An optimizer's step begins."""
         stamps = self._stamps
         if stamps.inside or not stamps.here():
             return
+        if stamps.stepping or self._scaling or self._known() is not optimizer:
+            self._begin(optimizer)
+            return
+        reading, events = stamps.reading, stamps.events
+        now = reading()
+        events.append(OPTIMIZER)
+        events.append(now)
+        stamps.stepping = 1
+        self._alone = True
+
+    def _begin(self, optimizer: Any) -> None:
+        """The step of an optimizer not known yet, or inside of another's."""
+        stamps = self._stamps
+        if self._alone:  # and now there is another one
+            self._alone, self._told = False, True
+            self._nest[:] = filter(None.__ne__, [self._known()])
         if stamps.stepping:
             self.abandoned()
         if not stamps.stepping and not self._scaling:
@@ -123,13 +179,18 @@ class Steps:
         stamps.stepping += 1
         self._nest.append(optimizer)
         if self._told and self._known() is not optimizer:
-            self._told = sys._getframe(1).f_code is HOOKED  # noqa: SLF001  # see `abandoned`
+            self._told = sys._getframe(2).f_code is HOOKED  # noqa: SLF001  # see `abandoned`
 
     def after(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         """An optimizer's step is over."""
         stamps = self._stamps
         if not stamps.here():
             self.elsewhere = True
+            return
+        if self._alone and stamps.stepping and not stamps.inside:
+            self._alone = False
+            stamps.stepping = 0
+            stamps.end_step(closing=True)
             return
         if stamps.inside:  # it stepped in the backward pass
             stamps.owed = stamps.owed or self._owner.is_((optimizer,))
@@ -139,7 +200,7 @@ class Steps:
         stamps.stepping -= 1
         if stamps.stepping or self._scaling:
             return
-        owned = (len(self._nest) == 1 and self._known() is optimizer) or self._owned()
+        owned = self._owned()
         self._nest.clear()
         if owned:
             stamps.end_step(closing=True)
@@ -149,8 +210,9 @@ class Steps:
     def _owned(self) -> bool:
         """Whether the steps just over, one inside the other, are one of the run's."""
         owned = self._owner.is_(self._nest)
-        if owned and self._told and len(self._nest) == 1:
-            self._known = weakref.ref(self._nest[0])
+        if owned:
+            single = self._told and len(self._nest) == 1
+            self._known = weakref.ref(self._nest[0]) if single else _nobody
         return owned
 
     def after_backward(self) -> None:
@@ -165,10 +227,11 @@ class Steps:
         No hook tells of one, but the frame that calls the hooks is gone.
         """
         stamps = self._stamps
-        going = stepping_frames() if self._told else 0
+        going = stepping_frames() if self._told or self._alone else 0
         if going < stamps.stepping:
             stamps.stepping = going
             if not going and not self._scaling:
+                self._alone = False
                 self._nest.clear()
                 stamps.broke()
 
@@ -182,7 +245,7 @@ class Steps:
                 return step(scaler, optimizer, *args, **kwargs)
             if stamps.stepping:
                 self.abandoned()
-            self._scaling, self._told = True, True
+            self._scaling, self._told, self._alone = True, True, False
             self._nest.clear()
             try:
                 stamps.open(OPTIMIZER)
@@ -264,11 +327,16 @@ def tidying(stamps: Stamps, function: Callable[..., Any]) -> Callable[..., Any]:
     def stamped(*args: Any, **kwargs: Any) -> Any:
         if compiling() or stamps.inside or not stamps.here():
             return function(*args, **kwargs)
+        reading, events = stamps.reading, stamps.events
         try:
-            stamps.open(TIDYING)
+            now = reading()
+            events.append(TIDYING)
+            events.append(now)
             return function(*args, **kwargs)
         finally:
-            stamps.close()
+            now = reading()
+            events.append(CLOSE)
+            events.append(now)
 
     pass_over(stamped)
     return stamped

@@ -12,20 +12,45 @@ from tests.torch.auto.loops.registry import loop, untimed
 from tests.torch.auto.made import DATA, Case, Truth, batches, loader, torch
 
 
-@untimed
+class Stamped(torch.utils.data.Dataset[Any]):
+    """Samples that tell when they were ready, on the one clock of all processes."""
+
+    def __init__(self, count: int, pace: float) -> None:
+        self.count = count
+        self.pace = pace
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(40 * DATA * self.pace)
+        return torch.ones(4) * (index % 3), torch.ones(1), time.perf_counter_ns()
+
+
+def _train_from_workers(case: Case, fetched: Any) -> None:
+    asked = time.perf_counter_ns()
+    for x, y, ready in fetched:
+        step = case.truth.steps[-1]  # the loop waited at least until the sample was there
+        step["data"] = step.get("data", 0) + max(0, int(ready) - asked)
+        case.train(x, y)
+        asked = time.perf_counter_ns()
+
+
+@loop
 def workers(case: Case) -> None:
+    samples = Stamped(case.count, case.truth.pace)
     with case.recording():
-        for x, y in loader(None, case.count, num_workers=2):
-            case.train(x, y)
+        _train_from_workers(case, torch.utils.data.DataLoader(samples, num_workers=2))
 
 
-@untimed
+@loop
 def persistent_workers(case: Case) -> None:
-    fetched = loader(None, case.count // 2, num_workers=2, persistent_workers=True)
+    fetched = torch.utils.data.DataLoader(
+        Stamped(case.count // 2, case.truth.pace), num_workers=2, persistent_workers=True
+    )
     with case.recording():
         for _ in range(2):
-            for x, y in fetched:
-                case.train(x, y)
+            _train_from_workers(case, fetched)
 
 
 @untimed

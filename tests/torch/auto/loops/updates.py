@@ -212,9 +212,49 @@ def two_optimizers_given(case: Case) -> None:
 
 
 @loop
-def other_optimizer_steps(case: Case) -> None:
-    """The optimizer that is passed is not the one the loop uses, after a while."""
+def another_optimizer_of_the_same_steps(case: Case) -> None:
+    """The optimizer that is passed is not the one the loop uses, but trains what that trains."""
     unused = SleepySGD(case.net.parameters(), case.truth)
+    with case.recording(optimizer=unused):
+        for x, y in loader(case.truth, case.count):
+            case.train(x, y)
+
+
+@loop
+def optimizer_replaced_midway(case: Case) -> None:
+    first = case.optimizer
+    with case.recording():
+        for i, (x, y) in enumerate(loader(case.truth, case.count)):
+            if i == case.count // 2:
+                case.optimizer = SleepySGD(case.net.parameters(), case.truth)
+            case.train(x, y)
+    del first
+
+
+@loop
+def folds(case: Case) -> None:
+    """One model after the other; the earlier ones are kept, and 7 steps of each are one."""
+    kept = []
+    with case.recording(model=None):
+        for _ in range(2):
+            for i, (x, y) in enumerate(loader(case.truth, 15)):
+                case.loss(case.net(x), y).backward()
+                case.optimizer.step()
+                if not kept or i >= 7:  # see above
+                    case.truth.next_step()
+                case.optimizer.zero_grad()
+            if kept:
+                case.truth.steps[15].clear()  # its model is not known yet
+            kept.append((case.net, case.optimizer))
+            case.net = Net(case.truth)
+            case.modules.append(case.net)
+            case.optimizer = SleepySGD(case.net.parameters(), case.truth)
+
+
+@loop
+def other_optimizer_steps(case: Case) -> None:
+    """The optimizer that is passed trains something else and never steps: not so for long."""
+    unused = SleepySGD(torch.nn.Linear(1, 1).parameters(), case.truth)
     with case.recording(optimizer=unused):
         for i, (x, y) in enumerate(loader(case.truth, case.count + 8)):
             case.loss(case.net(x), y).backward()
