@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import io
 import os
 import signal
@@ -183,6 +184,16 @@ def test_a_filter_of_warnings_does_not_stay() -> None:
         before = list(warnings.filters)
         Guard()(ACME, "load", lambda: warnings.simplefilter("error"))
         assert warnings.filters == before
+
+
+def test_a_profiler_written_in_c_is_left_alone() -> None:
+    """Setting it would have Python call an object that is no function."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        assert Guard()(ACME, "load", lambda: 1) == 1
+    finally:
+        profiler.disable()
 
 
 @pytest.mark.parametrize("install", [sys.settrace, sys.setprofile])

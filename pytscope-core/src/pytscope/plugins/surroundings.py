@@ -69,15 +69,21 @@ def kept(changed: list[str]) -> Iterator[None]:
 
 
 def untraced(call: Callable[[], T]) -> T:
-    """Call, and put trace functions back before they see another line of this host."""
+    """Call, and put trace functions back before they see another line of this host.
+
+    One that has not changed is left alone: a profiler written in C, as `cProfile`, cannot
+    be set from here.
+    """
     trace, profile = sys.gettrace(), sys.getprofile()
     try:
         return call()
     finally:
         try:
-            sys.setprofile(profile)  # calls the plugin's once more, which may raise
+            if sys.getprofile() is not profile:
+                sys.setprofile(profile)  # calls the plugin's once more, which may raise
         finally:
-            sys.settrace(trace)
+            if sys.gettrace() is not trace:
+                sys.settrace(trace)
 
 
 def _same(now: Any, before: Any) -> bool:

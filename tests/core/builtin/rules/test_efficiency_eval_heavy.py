@@ -53,5 +53,14 @@ def test_few_steps_make_it_suggestive():
     assert finding.confidence is Confidence.SUGGESTIVE
 
 
+def test_one_evaluation_does_not_tell_how_often_one_comes():
+    run = make_run({"forward": 10, "eval": [0] * 50 + [900] + [0] * 49})
+    (finding,) = assert_fires(eval_heavy, run)
+    assert finding.confidence is Confidence.SUGGESTIVE
+    run = make_run({"forward": 10, "eval": [0] * 49 + [450, 450] + [0] * 49})
+    (finding,) = assert_fires(eval_heavy, run)
+    assert finding.confidence is Confidence.CONFIRMED
+
+
 def test_a_run_without_an_evaluation_is_not_rated():
     assert_abstains(eval_heavy, make_run({"forward": 10}), NotApplicable)

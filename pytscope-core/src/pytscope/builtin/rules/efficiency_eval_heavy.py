@@ -14,6 +14,8 @@ from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 
 _NAME = "eval"
+_OFTEN = 2
+"""Steps with an evaluation from which the record tells how often one comes."""
 
 
 @rule("EFFICIENCY.EVAL_HEAVY", since="0.3.0")
@@ -41,7 +43,9 @@ def eval_heavy(
         by the excess, share - allowance: high from 0.20, medium from 0.08, low from 0.02,
         else info. cost_s = eval - (a / (1 - a)) x (wall - eval) with a = allowance: the
         counterfactual is the same run whose evaluation takes that share. Its interval
-        goes from nothing to all of `eval`. Suggestive below 20 rated steps. Where no
+        goes from nothing to all of `eval`. Suggestive below 20 rated steps, and with fewer
+        than two of them that have an evaluation before them: how often it comes is then
+        not known, and a longer run may well spend less. Where no
         `eval` was recorded it is not applicable. A measured sum, no noise to be wrong
         about: the false-positive rate is zero.
 
@@ -75,10 +79,11 @@ def eval_heavy(
     often = (
         f", before {count(evaluations, 'step')} of {timing.steps}" if evaluations and timing else ""
     )
+    enough = budget.steps >= FEW_STEPS and evaluations >= _OFTEN
     rank = budget.shown_rank
     yield Finding(
         severity=Severity.of_share(share - allowance),
-        confidence=Confidence.CONFIRMED if budget.steps >= FEW_STEPS else Confidence.SUGGESTIVE,
+        confidence=Confidence.CONFIRMED if enough else Confidence.SUGGESTIVE,
         title=f"Evaluation takes {percent(share)} of {budget.measured}",
         detail=f"{duration(spent)} of {duration(budget.wall_ns)}{often}.",
         cost_s=Cost(excess / 1e9, 0.0, spent / 1e9),

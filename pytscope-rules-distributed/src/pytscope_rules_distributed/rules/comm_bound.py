@@ -1,0 +1,84 @@
+"""DIST.COMM_BOUND."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pytscope.analyses.units import duration, percent
+from pytscope.model.errors import Inconclusive
+from pytscope.model.findings import Evidence, Finding
+from pytscope.plugins.declare import rule
+from pytscope.plugins.thresholds import Bounds
+from pytscope_rules_distributed.effects import FEW
+from pytscope_rules_distributed.exchange import Exchange
+from pytscope_rules_distributed.rules.severities import severity_of
+
+
+@rule("DIST.COMM_BOUND", since="0.3.0")
+def comm_bound(
+    exchange: Exchange, *, min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.10
+) -> Iterator[Finding]:
+    """Ranks spend a notable part of each step transferring data, with nothing beside it.
+
+    Detects:
+        Transfer between ranks that compute does not hide, without the waiting for slow
+        ranks, which looks the same to each rank by itself.
+
+    Why it matters:
+        Devices idle while gradients or parameters travel. More ranks make it worse, not
+        better, and a faster device gains nothing.
+
+    How it decides:
+        In each collective the rank that is blocked least came last and waited for nobody:
+        what it is blocked is the transfer, step by step and within the ranks that do the
+        same work; the last collective of a step and the rest of them apart. What others
+        are blocked beyond that is waiting (DIST.STRAGGLER). Finding when transfer /
+        the steps' time >= min_share, with at least 20 steps. cost_s = the transfer, mean
+        over ranks: the counterfactual hides all of it behind compute. Severity by cost
+        over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most
+        below 10 ms. It accounts for EFFICIENCY.RECOVERABLE where that is about the same
+        time. A sum of measured times, no noise: the false-positive rate is zero.
+
+    Fix:
+        Hide it: no_sync() in all but the last micro-batch, larger buckets or
+        gradient_as_bucket_view, prefetching in FSDP. Shrink it: bf16 or compressed
+        gradients, fewer synchronisations, sharding within a node only. Speed it up: the
+        network interface in use, its topology, NCCL's settings.
+
+    Limits:
+        An upper bound: exchange that is part of any step is counted too. If every rank
+        comes late to some collective of a step, part of the waiting counts as transfer.
+        Collectives that run beside compute are, rightly, not in it.
+
+    References:
+        Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel
+        Training" (2020).
+    """
+    if exchange.steps < FEW:
+        msg = f"{FEW} steps that all ranks have are needed, there are {exchange.steps}"
+        raise Inconclusive(msg)
+    if exchange.transfer_share < min_share:
+        return
+    a_step = exchange.transfer_ns / exchange.steps
+    yield Finding(
+        severity=severity_of(exchange.transfer_ns, exchange.wall_ns),
+        title=f"{percent(exchange.transfer_share)} of step time is transfer between ranks",
+        detail=(
+            f"That is {duration(a_step)} a step which no compute hides, whichever rank comes "
+            f"last. Another {percent(exchange.wait_share)} of step time is waiting for other ranks."
+        ),
+        cost_s=exchange.transfer_ns / 1e9,
+        evidence=[
+            Evidence("transfer a step", a_step / 1e6, "ms"),
+            Evidence("waiting a step", exchange.wait_ns / exchange.steps / 1e6, "ms"),
+            Evidence("steps", exchange.steps, "steps"),
+        ],
+        fix=(
+            "Synchronise in the last micro-batch only (no_sync), exchange bf16 gradients, enlarge "
+            "the buckets; then see that the ranks use the fastest network interface there is."
+        ),
+        verify="record the run again: transfer in EXCHANGE is a smaller part",
+        steps=[(int(exchange.step.values[0]), int(exchange.step.values[-1]))],
+        explains=("EFFICIENCY.RECOVERABLE",),
+    )

@@ -1,0 +1,121 @@
+"""Which part of the work is a rank's, and which ranks do the same part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from pytscope.runs.run import Run, Timeline
+from pytscope_rules_distributed.columns import TOPOLOGY
+
+DIMENSIONS = ("dp", "tp", "pp", "cp", "ep")
+
+
+@attrs.frozen
+class Place:
+    """One rank's place in the job.
+
+    Attributes:
+        rank: The rank.
+        host: Name of its host, or an empty string.
+        role: What its process is for, or an empty string.
+        at: Its coordinates by dimension: `dp tp pp cp ep`.
+        told: Whether its topology was recorded.
+        unseen: Collectives that are known of and were not stamped, as sentences.
+    """
+
+    rank: int
+    host: str = ""
+    role: str = ""
+    at: Mapping[str, int] = attrs.field(factory=dict)
+    told: bool = False
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def cohort(self) -> tuple[str, int | None]:
+        """Role and pipeline stage: ranks that share them do the same work."""
+        return self.role, self.at.get("pp")
+
+    def peers_along(self, dimension: str) -> tuple[object, ...]:
+        """What all ranks of its process group along a dimension share."""
+        others = ((d, i) for d, i in sorted(self.at.items()) if d != dimension)
+        return self.role, *others
+
+
+@attrs.frozen
+class Ranked:
+    """Some ranks under a name.
+
+    Attributes:
+        name: The name: of a host, or what the ranks are.
+        ranks: The ranks, ascending.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+
+
+def places(run: Run) -> tuple[Place, ...]:
+    """The place of every rank present, in their order."""
+    return tuple(map(_place, run.timelines))
+
+
+def _place(timeline: Timeline) -> Place:
+    said: Mapping[str, Any] = {}
+    for attempt in timeline.attempts:
+        said = next((e for e in reversed(attempt.events) if e.get("kind") == TOPOLOGY), said)
+    at = {d: said[d] for d in DIMENSIONS if type(said.get(d)) is int}
+    host = _text(said.get("host")) or _host(timeline.metadata)
+    unseen = said.get("unseen")
+    missed = tuple(filter(_text, unseen)) if isinstance(unseen, list | tuple) else ()
+    return Place(timeline.rank, host, _text(said.get("role")), at, told=bool(said), unseen=missed)
+
+
+def _host(metadata: Mapping[str, Any]) -> str:
+    environment = metadata.get("environment")
+    return _text(environment.get("host")) if isinstance(environment, Mapping) else ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def cohorts(of: Iterable[Place]) -> tuple[Ranked, ...]:
+    """Ranks of the same stage and role, by their lowest rank."""
+    found: dict[tuple[str, int | None], list[int]] = {}
+    for place in of:
+        found.setdefault(place.cohort, []).append(place.rank)
+    return tuple(Ranked(_named(*key), tuple(sorted(ranks))) for key, ranks in found.items())
+
+
+def _named(role: str, stage: int | None) -> str:
+    words = [role] if role else []
+    words += [f"stage {stage}"] if stage is not None else []
+    return ", ".join(words)
+
+
+def hosts(of: Iterable[Place]) -> tuple[Ranked, ...]:
+    """Ranks of the same host, by their lowest rank; those of no known host are in none."""
+    found: dict[str, list[int]] = {}
+    for place in of:
+        if place.host:
+            found.setdefault(place.host, []).append(place.rank)
+    return tuple(Ranked(name, tuple(sorted(ranks))) for name, ranks in found.items())
+
+
+def groups(of: Iterable[Place], dimension: str) -> tuple[Ranked, ...]:
+    """Process groups along a dimension: ranks that differ in it alone."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for place in of:
+        found.setdefault(place.peers_along(dimension), []).append(place.rank)
+    ranks = sorted(tuple(sorted(members)) for members in found.values())
+    return tuple(Ranked(f"{dimension} group of ranks {_span(r)}", r) for r in ranks)
+
+
+def _span(ranks: tuple[int, ...]) -> str:
+    if len(ranks) > 1 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"{ranks[0]}-{ranks[-1]}"
+    shown = ", ".join(map(str, ranks[:4]))
+    return shown if len(ranks) <= 4 else f"{shown}, …"  # noqa: PLR2004  # enough to tell them apart

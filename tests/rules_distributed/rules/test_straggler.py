@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytscope.model.findings import Confidence, Severity
+from tests.rules_distributed.made import analysed, noise, outcome, ranks_run, said
+
+RULE = "DIST.STRAGGLER"
+
+
+def run_of(slow: dict[int, float], ranks: int = 8, steps: int = 120, **options):
+    own = noise(ranks, steps, sd=0.02, rho=0.3, seed=1) * 40
+    return ranks_run(own, parts={r: {"forward": ms} for r, ms in slow.items()}, **options)
+
+
+def test_one_rank_is_named_with_what_it_costs():
+    (finding,) = said(analysed(run_of({2: 8.0})), RULE)
+    assert finding.title.startswith("Rank 2 holds the others up: ")
+    assert finding.title.endswith("slower, mostly in forward")
+    assert finding.ranks == (2,)
+    assert finding.confidence is Confidence.CONFIRMED
+    assert finding.severity is Severity.MEDIUM
+    assert finding.cost_s.value == pytest.approx(119 * 0.0072, rel=0.15)
+    assert finding.cost_s.low < finding.cost_s.value < finding.cost_s.high
+    assert "device" in finding.fix
+
+
+def test_several_are_named_together():
+    (finding,) = said(analysed(run_of({1: 8.0, 6: 8.0, 7: 8.0})), RULE)
+    assert finding.ranks == (1, 6, 7)
+    assert finding.title.startswith("Ranks 1, 6, 7 hold the others up")
+    assert "all of them like their peers" in finding.detail
+
+
+def test_a_node_is_named_as_a_node():
+    places = [{"host": f"gpu-{r // 4}", "dp": r} for r in range(16)]
+    run = run_of(dict.fromkeys(range(4, 8), 8.0), ranks=16, places=places)
+    (finding,) = said(analysed(run), RULE)
+    assert finding.title.startswith("Node gpu-1 (ranks 4, 5, 6, 7) holds the others up")
+    assert finding.ranks == (4, 5, 6, 7)
+    assert "node" in finding.fix
+
+
+def test_a_slow_loader_has_its_own_fix():
+    own = noise(6, 80, sd=0.02) * 20
+    (finding,) = said(analysed(ranks_run(own, parts={0: {"data": 9.0}})), RULE)
+    assert "shard" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("phase", "told"),
+    [
+        ("log", "what this rank does in log"),
+        ("metrics", "what this rank does in metrics"),
+        ("other", "between the phases"),
+        ("backward", "the rank's device"),
+    ],
+)
+def test_a_device_is_not_suspected_of_what_the_host_does(phase, told):
+    own = noise(6, 80, sd=0.02) * 20
+    (finding,) = said(analysed(ranks_run(own, parts={0: {phase: 9.0}})), RULE)
+    assert f"mostly in {phase}" in finding.title
+    assert told in finding.fix
+
+
+def test_shares_of_a_sum_over_ranks_do_not_make_a_rank_one_of_equal_load():
+    own = noise(6, 80, sd=0.02) * 20
+    shares = np.tile(np.random.default_rng(0).integers(400, 600, 80), (6, 1)).astype(float)
+    run = ranks_run(own, parts={0: {"forward": 9.0}}, tokens=shares)
+    (finding,) = said(analysed(run), RULE)
+    assert "no tokens or samples are logged" in finding.detail
+
+
+def test_of_two_ranks_it_says_which_takes_longer_and_no_more():
+    (finding,) = said(analysed(run_of({1: 12.0}, ranks=2)), RULE)
+    assert finding.title.startswith("Rank 1 takes ")
+    assert finding.title.endswith(" longer than rank 0")
+    assert finding.confidence is Confidence.SUGGESTIVE
+    assert "nothing tells which is the odd one" in finding.detail
+    assert finding.cost_s.value == pytest.approx(119 * 0.006, rel=0.1)
+
+
+def test_an_episode_is_told_with_its_steps():
+    late = np.where(np.arange(300) >= 180, 10.0, 0.0)
+    own = noise(8, 300, sd=0.02) * 40
+    (finding,) = said(analysed(ranks_run(own, parts={3: {"forward": late}})), RULE)
+    assert "since step 18" in finding.detail
+    ((first, last),) = finding.steps
+    assert abs(first - 180) <= 2
+    assert last == 299
+
+
+def test_what_others_would_be_blamed_for_is_folded_under_it():
+    own = noise(4, 120, sd=0.02) * 20
+    report = analysed(ranks_run(own, parts={2: {"forward": 30.0}}))
+    (top,) = (f for f in report.folded if f.finding.rule == RULE)
+    folded = {f.rule for f in top.also}
+    assert "EFFICIENCY.RECOVERABLE" in folded
+    assert {f.finding.rule for f in report.folded} == {RULE}
+
+
+def test_healthy_ranks_pass():
+    assert outcome(analysed(run_of({})), RULE) == ("passed", "")
+
+
+def test_a_slowdown_that_costs_nothing_is_none():
+    own = noise(8, 120, sd=0.005) * 2
+    run = ranks_run(own, parts={1: {"forward": 0.3}}, transfer_ms=100.0)
+    assert said(analysed(run), RULE) == []
+    assert said(analysed(run, thresholds={RULE: {"min_share": 0.001}}), RULE) != []
+
+
+def test_a_higher_threshold_is_silent():
+    run = run_of({2: 4.0})
+    assert said(analysed(run), RULE) != []
+    assert said(analysed(run, thresholds={RULE: {"min_slowdown": 0.3}}), RULE) == []
+
+
+def test_noise_that_hides_everything_is_inconclusive():
+    own = noise(4, 25, sd=0.8, rho=0.9) * 20
+    verdict, why = outcome(analysed(ranks_run(own)), RULE)
+    assert verdict == "inconclusive"
+    assert "slower to be seen" in why
+
+
+def test_few_steps_are_inconclusive():
+    verdict, why = outcome(analysed(ranks_run(noise(4, 15, sd=0.02) * 20)), RULE)
+    assert verdict == "inconclusive"
+    assert "20 steps" in why
+
+
+def test_more_work_is_not_a_slow_device():
+    tokens = np.full((8, 120), 4096.0)
+    tokens[2] *= 1.4
+    own = noise(8, 120, sd=0.02) * 40
+    own[2] *= 1.4
+    report = analysed(ranks_run(own, tokens=tokens))
+    assert said(report, RULE) == []
+    (finding,) = said(report, "DIST.LOAD_IMBALANCE")
+    assert finding.title == "Rank 2 has more to do than the others"
+    assert finding.ranks == (2,)
