@@ -36,5 +36,5 @@ def _environment() -> Iterator[None]:
     os.environ.setdefault("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")  # old ones load their RNG states
     yield
     for name in os.environ.keys() - before.keys():
-        if name.startswith("ACCELERATE_"):
-            del os.environ[name]
+        del os.environ[name]
+    os.environ.update(before)

@@ -180,7 +180,8 @@ def test_a_script_that_records_itself_is_left_to_it(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(f"{TRAIN}\n{own}    train(25)\n")
     done = typed(RUN, "-o", "ours", "own.py", cwd=tmp_path)
     assert done.returncode == 0
-    assert "the script records itself; pytscope run steps aside" in done.stderr
+    said = "the script records itself, into mine; pytscope run steps aside"
+    assert f"{said}; -o ours is not used\n" in done.stderr
     assert "● RUN mine — 25 steps" in done.stderr
     assert "ours" not in [path.name for path in tmp_path.iterdir()]
 

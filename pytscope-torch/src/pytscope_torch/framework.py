@@ -7,10 +7,12 @@ and which call is a training step's forward pass. Its callback says so through
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Iterable, Mapping
 
 from torch import nn
 
+from pytscope.model.wording import closest
 from pytscope.recording.keys import FETCH, Open
 from pytscope_torch.auto import AutoProfiler
 from pytscope_torch.stamps import BACKWARD, CHECKPOINT, FORWARD, H2D, TRAINS
@@ -25,6 +27,7 @@ __all__ = [
     "LOGGING",
     "STEPPING",
     "Told",
+    "check_options",
 ]
 
 EVAL = Open("eval")
@@ -36,6 +39,31 @@ STEPPING = Open("optimizer")
 PASSES = (FORWARD, BACKWARD)
 OPEN_TO_SEAMS = (FETCH, BACKWARD, STEPPING)
 """Blocks in which the seams go on looking: for fingerprints, waits for other ranks, steps."""
+
+
+def check_options(who: str, options: Iterable[str], given: Mapping[str, str] | None = None) -> None:
+    """Refuse options that a callback cannot pass on to its `AutoProfiler`.
+
+    Args:
+        who: Name of the callback's class, as the user wrote it.
+        options: Names of the options.
+        given: Arguments that the framework gives, by what says so.
+
+    Raises:
+        TypeError: In one sentence, for the first that cannot be passed on.
+    """
+    taken = dict(given or {})
+    names = list(inspect.signature(AutoProfiler).parameters)[1:]  # the first is the folder
+    known = [name for name in names if name not in taken]
+    for option in options:
+        if option in taken:
+            msg = f"{who} takes no {option!r}: {taken[option]}"
+            raise TypeError(msg)
+        if option not in known:
+            near = [name for name in known if option in name] or closest(option, known)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            msg = f"{who} has no option {option!r}{hint}"
+            raise TypeError(msg)
 
 
 class Told:

@@ -74,7 +74,9 @@ def run_script(
     found = Script(script, arguments, module=module)
     rank = detect_rank(os.environ)
     place = given_folder(folder) if folder else new_folder(found.name, rank)
-    return Observed(found, place, rank, flops=flops, memory=memory, report=report)
+    observed = Observed(found, place, rank, flops=flops, memory=memory, report=report)
+    observed.given = folder
+    return observed
 
 
 class Observed:
@@ -87,7 +89,12 @@ class Observed:
         flops: Whether to count the FLOPs of a step.
         memory: Whether to sample memory after each step.
         report: Options of the report at the end; None prints none.
+
+    Attributes:
+        given: The folder as the user named it, or None.
     """
+
+    given: str | None = None
 
     def __init__(
         self,
@@ -160,7 +167,9 @@ class Observed:
         self._own = other
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
-            self._say(f"{STEPPED_ASIDE}; pytscope run steps aside")
+            own = f"{STEPPED_ASIDE}, into {self._shown(other.folder)}"
+            unused = f"; -o {self.given} is not used" if self.given is not None else ""
+            self._say(f"{own}; pytscope run steps aside{unused}")
             with harmless("stepping aside"):
                 recorder.step_aside(STEPPED_ASIDE)
                 take_away(self._new)

@@ -11,7 +11,6 @@ was not before, and no graph is cut.
 from __future__ import annotations
 
 import copy
-import gc
 import sys
 from collections.abc import Callable, Iterable
 from sys import getrefcount
@@ -22,6 +21,7 @@ from torch import nn
 
 from pytscope.recording.keys import CLOSE
 from pytscope_torch.seams.frames import keep_out, pass_over
+from pytscope_torch.seams.living import kinds_of, living
 from pytscope_torch.seams.references import ALONE, NEVER, SLOT_NAME
 from pytscope_torch.stamps import EVALUATE, FORWARD, NO_GRAD, Stamps
 
@@ -119,7 +119,7 @@ class Modules:
 def owner_of(optimizer: torch.optim.Optimizer) -> nn.Module | None:
     """The outermost module that holds an optimizer's first parameter."""
     parameter = next((p for group in optimizer.param_groups for p in group["params"]), None)
-    modules = living_modules()
+    modules: list[nn.Module] = living(kinds_of(nn.Module))
     holder = next((m for m in modules if holds(m, "_parameters", parameter)), None)
     seen: set[int] = set()
     while holder is not None and id(holder) not in seen:
@@ -137,7 +137,7 @@ def outermost(module: nn.Module) -> nn.Module:
     Only modules that already exist are found.
     """
     kinds = wrapping_types()
-    wrappers = [m for m in gc.get_objects() if type(m) in kinds] if kinds else []
+    wrappers: list[nn.Module] = living(kinds) if kinds else []
     for _ in wrappers:
         above = next(
             (m for m in wrappers if m is not module and holds(m, "_modules", module)), None
@@ -146,11 +146,6 @@ def outermost(module: nn.Module) -> nn.Module:
             break
         module = above
     return module
-
-
-def living_modules() -> list[nn.Module]:
-    """Every module that the garbage collector knows."""
-    return [found for found in gc.get_objects() if issubclass(type(found), nn.Module)]
 
 
 def holds(module: nn.Module, where: str, wanted: object) -> bool:
