@@ -199,7 +199,12 @@ def main() -> None:
     parser.add_argument("--manual", action="store_true", help="all-reduce by hand, without DDP")
     parser.add_argument("--run", default="runs/ddp_gloo")
     args = parser.parse_args()
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
+    launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
+    ranks = int(os.environ["WORLD_SIZE"]) if launched else args.ranks
+    for rank in args.straggler_rank:
+        if not 0 <= rank < ranks:
+            parser.error(f"--straggler-rank {rank}: the ranks are 0 to {ranks - 1}")
+    if launched:
         work(int(os.environ["RANK"]), args, None)
         return
     with tempfile.TemporaryDirectory() as folder:

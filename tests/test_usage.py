@@ -18,7 +18,12 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [match.groups() for match in FENCE.finditer(PAGE.read_text(encoding="utf-8"))]
 NAMED = re.compile(r"# ([\w.-]+\.(?:py|toml))\n")
 FAILED = "exit status of: "
-TORCH = importlib.util.find_spec("torch") is not None
+FRAMEWORKS = {
+    "fit.py": ("lightning", "pytscope_lightning"),
+    "tune.py": ("transformers", "pytscope_hf"),
+    "accelerated.py": ("accelerate", "pytscope_hf"),
+}
+"""What scripts of the page import, beside torch."""
 
 
 @attrs.define
@@ -38,7 +43,7 @@ class Reader:
                 (self.folder / named[1]).write_text(source)
             elif language == "python":
                 exec(compile(source, f"<block {self.done}>", "exec"), self.names)
-            elif language == "console" and (TORCH or "torchrun" not in source):
+            elif language == "console" and not lacking(source):
                 self.type(source)
 
     def type(self, session: str) -> None:
@@ -83,6 +88,16 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Any:
     os.environ.update(kept)
 
 
+def lacking(source: str) -> list[str]:
+    """Packages that a block's script needs and that are not installed."""
+    needed = {
+        package for name, packages in FRAMEWORKS.items() if name in source for package in packages
+    }
+    if "torchrun" in source:
+        needed.add("torch")  # brings it
+    return sorted(package for package in needed if importlib.util.find_spec(package) is None)
+
+
 def title(index: int) -> str:
     source = BLOCKS[index][1]
     return f"{index}-{BLOCKS[index][0]}-{source.strip().splitlines()[0][:40]}"
@@ -90,10 +105,10 @@ def title(index: int) -> str:
 
 @pytest.mark.parametrize("index", range(len(BLOCKS)), ids=title)
 def test_a_block_runs(reader: Reader, index: int) -> None:
-    if "torchrun" in BLOCKS[index][1] and not TORCH:
-        pytest.skip("torch brings torchrun")
     if "AutoProfiler" in BLOCKS[index][1] or "pytscope run" in BLOCKS[index][1]:
         pytest.importorskip("pytscope_torch", reason="brings AutoProfiler")
+    if lacks := lacking(BLOCKS[index][1]):
+        pytest.skip(f"{' and '.join(lacks)} not installed")
     reader.read_to(index)
 
 

@@ -38,6 +38,7 @@ def test_without_the_sibling_it_says_what_to_install(
     assert name in said
     assert f"{sibling.replace('_', '-')} is not installed" in said
     assert f"pip install 'pytscope-core[{extra}]'" in said
+    assert caught.value.__suppress_context__  # the sentence is all
 
 
 @each_door
@@ -65,8 +66,23 @@ def test_a_sibling_that_lacks_a_package_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_in_place(monkeypatch, tmp_path, "pytscope_torch", "import no_such_package_here")
-    with pytest.raises(MissingPackage, match="no_such_package_here, which pytscope-torch needs"):
+    said = "no_such_package_here, which pytscope-torch needs"
+    with pytest.raises(MissingPackage, match=said) as caught:
         from pytscope.auto import AutoProfiler  # noqa: F401  # the import is the test
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "source", ["import json.no_such_part", "raise ModuleNotFoundError('no such part')"]
+)
+def test_a_failure_inside_of_what_is_installed_keeps_its_cause(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_place(monkeypatch, tmp_path, "pytscope_torch", source)
+    said = r"pytscope-torch, which cannot be imported \(.*no.such.part.*\); .* --upgrade$"
+    with pytest.raises(MissingPackage, match=said) as caught:
+        from pytscope.auto import AutoProfiler  # noqa: F401  # the import is the test
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
 
 def test_trying_the_import_and_going_on_without_it_works(

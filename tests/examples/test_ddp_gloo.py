@@ -53,6 +53,20 @@ def test_no_healthy_rank_is_named_for_sure(tmp_path: Path, accuracy: ModuleType)
         assert accuracy.named(report)[1] != "confirmed"
 
 
+def test_a_slow_rank_that_is_none_is_refused() -> None:
+    words = [
+        sys.executable,
+        str(ROOT / "examples" / "ddp_gloo.py"),
+        "--ranks",
+        "4",
+        "--straggler-rank",
+        "9",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "error: --straggler-rank 9: the ranks are 0 to 3" in done.stderr
+
+
 def test_all_reduces_by_hand_are_judged_alike(tmp_path: Path) -> None:
     words = [sys.executable, "-W", "error", str(ROOT / "examples" / "ddp_gloo.py"), "--manual"]
     more = ["--straggler-rank", "2", "--steps", "60", "--delay-ms", "10"]

@@ -16,7 +16,7 @@ FAULTS = {
     "healthy": "",
     "slow_collator": "TIMING.DATALOADER_BOUND",
     "slow_validation": "EFFICIENCY.EVAL_HEAVY",
-    "frequent_checkpoints": "EFFICIENCY.RECOVERABLE",
+    "frequent_checkpoints": "EFFICIENCY.CHECKPOINT_HEAVY",
 }
 """By fault, the rule whose finding comes first."""
 

@@ -73,3 +73,31 @@ def test_a_copied_callback_is_an_idle_one_of_the_same_settings(tmp_path: Path) -
 def test_an_option_that_is_none_is_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(options))):
         PytscopeCallback("runs/exp", **options)
+
+
+def test_an_unknown_option_is_answered_with_the_nearest_one() -> None:
+    for make in (PytscopeCallback, pytscope_hf.PytscopeTracker):
+        with pytest.raises(TypeError) as caught:
+            make("runs/b", memory=True)
+        said = f"{make.__name__} has no option 'memory'; did you mean 'collect_memory'?"
+        assert str(caught.value) == said
+    with pytest.raises(TypeError, match=r"no option 'xyz'; it has name, warmup, .*, inline$"):
+        PytscopeCallback("runs/b", xyz=True)
+
+
+@pytest.mark.parametrize("folder", ["second", "run"])
+def test_of_two_callbacks_the_first_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, folder: str
+) -> None:
+    two = [PytscopeCallback(tmp_path / name) for name in ("run", folder)]
+    trainer = plain_trainer(tmp_path / "out", two)
+    trainer.train()
+    trainer.train()
+    assert [path.parent.name for path in tmp_path.glob("*/rank0*")] == ["run"]
+    run = pytscope.open(tmp_path / "run")
+    assert (run.rank(0).step.tolist(), run.other_attempts) == ([*range(4)], (0,))
+    said = (
+        "pytscope: the Trainer has more than one PytscopeCallback: the first records into "
+        f"{tmp_path / 'run'}, that for {tmp_path / folder} does not record"
+    )
+    assert [r.message for r in caplog.records if r.name == "pytscope"] == [said]

@@ -58,6 +58,20 @@ def test_a_resume_continues_the_run(tmp_path: Path) -> None:
     assert redone == [5, 6, 7]
 
 
+def test_a_resume_with_nothing_left_to_train_is_no_attempt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    saving = {**SAVING, "max_steps": 5}
+    Case(tmp_path, 5, pace=0, **saving).train()
+    again = Case(tmp_path, 5, pace=0, **saving)
+    again.train(resume_from_checkpoint=True)
+    assert again.timeline().step.tolist() == [*range(5)]
+    assert len(again.timeline().attempts) == 1
+    assert [record.message for record in caplog.records if record.name == "pytscope"] == [
+        "pytscope: there was nothing left to train: the Trainer is at step 5; none was recorded"
+    ]
+
+
 def test_resumed_training_is_the_same_training(tmp_path: Path) -> None:
     states = []
     for on in (False, True):

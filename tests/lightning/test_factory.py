@@ -122,12 +122,22 @@ def test_it_records_where_the_user_gave_none(
     assert len(case.timeline()) == 4
 
 
-def test_two_of_the_users_own_record_both(tmp_path: Path) -> None:
-    case: Any = Case(tmp_path, pace=0, count=4)
-    case.fitted(max_epochs=1, callbacks=[PytscopeCallback(tmp_path / "second")], validate=True)
-    second = pytscope.open(tmp_path / "second").rank(0)
-    assert len(case.timeline()) == len(second) == 4
-    assert set(second.phases) == set(case.timeline().phases)
+@pytest.mark.parametrize("folder", ["second", "run"])
+def test_of_two_of_the_users_own_the_first_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, folder: str
+) -> None:
+    case: Any = Case(tmp_path, pace=0, count=4, recorded=False)
+    two = [PytscopeCallback(tmp_path / name) for name in ("run", folder)]
+    case.fitted(max_epochs=1, callbacks=two, validate=True)
+    case.trainer.fit_loop.max_epochs = 2
+    case.trainer.fit(case.modules[0], case.data())
+    assert [path.parent.name for path in tmp_path.glob("*/rank0*")] == ["run"]
+    assert len(pytscope.open(tmp_path / "run").rank(0)) == 8
+    said = (
+        "pytscope: the Trainer has more than one PytscopeCallback: the first records into "
+        f"{tmp_path / 'run'}, that for {tmp_path / folder} does not record"
+    )
+    assert [r.message for r in caplog.records if r.name == "pytscope"] == [said]
 
 
 MISSING = """

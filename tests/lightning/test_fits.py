@@ -34,6 +34,18 @@ def attempts(case: Any) -> list[tuple[int, int]]:
     return [(a.first_step, made.count(a.number)) for a in timeline.attempts]
 
 
+def test_a_fit_with_nothing_left_to_train_is_no_attempt(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    case: Any = Case(tmp_path, pace=0, count=4)
+    case.fitted(max_epochs=1).save_checkpoint(tmp_path / "saved.ckpt")
+    case.fitted(max_epochs=1, ckpt_path=tmp_path / "saved.ckpt")
+    assert attempts(case) == [(0, 4)]
+    assert [record.message for record in caplog.records if record.name == "pytscope"] == [
+        "pytscope: there was nothing left to train: the Trainer is at step 4; none was recorded"
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "pattern"),
     [

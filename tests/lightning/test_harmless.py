@@ -163,7 +163,28 @@ def test_nothing_holds_the_module_after_the_fit(tmp_path: Path) -> None:
 
 
 def test_options_are_looked_at_when_they_are_given(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="colect_memory"):
-        PytscopeCallback(tmp_path, colect_memory=True)
+    for name in ("colect_memory", "memory"):
+        with pytest.raises(TypeError) as caught:
+            PytscopeCallback(tmp_path, **{name: True})
+        said = f"PytscopeCallback has no option '{name}'; did you mean 'collect_memory'?"
+        assert str(caught.value) == said
     with pytest.raises(TypeError, match="'model': it records the Trainer's own"):
         PytscopeCallback(tmp_path, model=None)
+    with pytest.raises(TypeError) as caught:
+        PytscopeCallback()
+    assert str(caught.value) == (
+        'PytscopeCallback needs the folder of the run: PytscopeCallback("runs/exp")'
+    )
+
+
+def test_a_class_in_place_of_a_callback_is_one_sentence(tmp_path: Path) -> None:
+    case: Any = Case(tmp_path, pace=0, count=4, recorded=False)
+    before = dict(vars(PytscopeCallback))
+    with pytest.raises(TypeError) as caught:
+        case.fitted(max_epochs=1, callbacks=[PytscopeCallback])
+    assert str(caught.value) == (
+        "the Trainer was given the class PytscopeCallback instead of an instance: "
+        'callbacks=[PytscopeCallback("runs/exp")]'
+    )
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert dict(vars(PytscopeCallback)) == before

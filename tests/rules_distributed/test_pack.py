@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytscope.plugins.needs import read_needs
+from pytscope.analyses import Budget
+from pytscope.plugins.needs import Kind, read_needs
 from pytscope.plugins.registry import load_registry
 from pytscope.plugins.selection import PluginSelection
 from pytscope.plugins.thresholds import read_thresholds
@@ -72,9 +73,11 @@ def test_a_page_states_thresholds_cost_severity_and_false_positives(rule):
 
 
 @rules
-def test_needs_are_the_packs_own_analyses(rule):
-    needs = {need.type.__module__ for need in read_needs(rule.check, {})}
-    assert all(module.startswith("pytscope_rules_distributed.") for module in needs)
+def test_needs_are_the_packs_own_analyses_and_the_budget_if_there_is_one(rule):
+    needs = read_needs(rule.check, {})
+    assert all(need.kind is Kind.OPTIONAL for need in needs if need.type is Budget)
+    modules = {need.type.__module__ for need in needs if need.type is not Budget}
+    assert all(module.startswith("pytscope_rules_distributed.") for module in modules)
 
 
 @pytest.mark.parametrize("rule", IDS)

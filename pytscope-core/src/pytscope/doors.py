@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from pytscope.model.errors import MissingPackage
@@ -47,10 +48,24 @@ def enter(name: str, module: str, extra: str, shown: str = "") -> Any:
         sibling = import_module(module)
         return getattr(sibling, name)
     except ModuleNotFoundError as error:
+        if error.name is None or _installed(error.name):
+            msg = (
+                f"{wanted} is part of {package}, which cannot be imported ({error}); "
+                f"newer versions may go together: {command} --upgrade"
+            )
+            raise MissingPackage(msg) from error
         lacking = package if error.name == module else f"{error.name}, which {package} needs,"
         msg = f"{wanted} is part of {package}; {lacking} is not installed: {command}"
-        raise MissingPackage(msg) from error
+        raise MissingPackage(msg) from None  # the sentence says all there is to it
     except AttributeError as error:
         newer = f"a newer one may: {command} --upgrade"
         msg = f"the installed {package} does not bring {wanted}; {newer}"
         raise MissingPackage(msg) from error
+
+
+def _installed(module: str) -> bool:
+    """Whether the package of a module that was not found is there all the same."""
+    try:
+        return find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):  # an import hook refuses it; a stand-in without a spec
+        return False

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from pathlib import Path
 from typing import Any
 
 from transformers import Trainer, TrainerCallback
 
-from pytscope.recording.harmless import harmless
+from pytscope.recording.harmless import harmless, warn_once
 from pytscope_hf.frames import caller
 from pytscope_hf.training import LEFT, Training
 from pytscope_hf.values import logged
 from pytscope_torch.auto import AutoProfiler
+from pytscope_torch.framework import check_options
 
-GIVEN = ("model", "optimizer")
+GIVEN = dict.fromkeys(("model", "optimizer"), "it records the Trainer's own")
 """Arguments of `AutoProfiler` that the Trainer gives."""
 TRIES = "memory ran out after some steps; the Trainer begins again with a smaller batch"
 
@@ -38,15 +38,15 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         run_dir: Folder of the run; None is the Trainer's `output_dir`.
         **options: Any other argument of `pytscope.auto.AutoProfiler`, such as
             `distributed=True` to record every rank.
+
+    Raises:
+        TypeError: There is no such option.
     """
 
     def __init__(self, run_dir: str | os.PathLike[str] | None = None, **options: Any) -> None:
         """Nothing is recorded before `Trainer.train()`; the class says what the arguments mean."""
         super().__init__()
-        if taken := [name for name in GIVEN if name in options]:
-            msg = f"PytscopeCallback takes {' and '.join(taken)} from the Trainer"
-            raise TypeError(msg)
-        inspect.signature(AutoProfiler).bind(run_dir or ".", **options)
+        check_options("PytscopeCallback", options, GIVEN)
         self.run_dir = run_dir
         self.options = options
         self._training: Training | None = None
@@ -83,9 +83,18 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         training, self._training = self._training, None
         if training is not None:
             with harmless("finishing the recording"):
-                training.end()
+                training.over(state)
 
     def _begin(self, args: Any, state: Any, trainer: Any, around: dict[str, Any]) -> None:
+        handler = getattr(trainer, "callback_handler", None)
+        ours = (c for c in getattr(handler, "callbacks", ()) if isinstance(c, PytscopeCallback))
+        first = next(ours, self)
+        if first is not self:
+            warn_once(
+                f"the Trainer has more than one PytscopeCallback: the first records into "
+                f"{first._folder(args)}, that for {self._folder(args)} does not record"  # noqa: SLF001  # one of us
+            )
+            return
         model = getattr(trainer, "model_wrapped", None)
         model = model if model is not None else around.get("model")
         before, self._training = self._training, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +14,7 @@ from pytscope_hf.frames import caller
 from pytscope_hf.seams import accelerator_seams
 from pytscope_hf.values import named
 from pytscope_torch.auto import AutoProfiler
-from pytscope_torch.framework import Told
+from pytscope_torch.framework import Told, check_options
 from pytscope_torch.seams import Undo, together
 
 TOLD = ("checkpoint", "log")
@@ -57,7 +56,7 @@ class PytscopeTracker(GeneralTracker):  # type: ignore[misc]  # accelerate is no
     ) -> None:
         """Nothing is recorded before `init_trackers`; the class says what the arguments mean."""
         super().__init__()
-        inspect.signature(AutoProfiler).bind(run_dir, **options)
+        check_options("PytscopeTracker", options)
         self.run_dir = run_dir
         self.step = step
         self.options = options

@@ -8,7 +8,7 @@ from typing import Any
 from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Trainer
 
-from pytscope.recording.harmless import harmless
+from pytscope.recording.harmless import harmless, warn_once
 from pytscope_hf.frames import loop_runs
 from pytscope_hf.seams import PHASES, trainer_seams
 from pytscope_hf.values import Tokens
@@ -16,6 +16,7 @@ from pytscope_torch.auto import AutoProfiler
 from pytscope_torch.framework import Told
 from pytscope_torch.seams import Undo, together
 
+NOTHING_LEFT = "there was nothing left to train"
 LEFT = "the training loop was left, by an exception that nobody told of"
 
 
@@ -38,6 +39,7 @@ class Training:
         self._tokens = Tokens(state, args.world_size)
         self._told = Told(profiler)
         self._failed = False
+        self._first: int = state.global_step
         self._trainer: Any = _nobody
         self._put: list[Undo] = []
         self._undo = together(self._put)
@@ -83,6 +85,20 @@ class Training:
         tokens = self._tokens.of_step(state)
         if tokens:
             self.profiler.log(tokens=tokens)
+
+    def over(self, state: Any) -> None:
+        """The training has come to its end, where it had anything to do.
+
+        Args:
+            state: The Trainer's state.
+        """
+        left = state.max_steps - self._first
+        if left > 0 or state.global_step > self._first or not self.recording:
+            self.end()
+            return
+        self._undo()
+        self.profiler.step_aside(NOTHING_LEFT)
+        warn_once(f"{NOTHING_LEFT}: the Trainer is at step {state.global_step}; none was recorded")
 
     def end(self, error: BaseException | None = None) -> None:
         """The training is over: end the attempt, leave the Trainer as it was.

@@ -4,20 +4,27 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
-from pytscope.recording.harmless import harmless
+from pytscope.recording.harmless import harmless, warn_once
 from pytscope_lightning.counting import Count
 from pytscope_lightning.recording import Recording
 from pytscope_torch.auto import AutoProfiler
+from pytscope_torch.framework import check_options
 
 IDLE = ("_recording", "_count", "_waits")
 """What a copy has not."""
-LENT = ("log", "log_dict")
+LENT = frozenset(("log", "log_dict"))
 """What the Trainer puts into its callbacks: methods of the model."""
+GIVEN = dict.fromkeys(("model", "optimizer"), "it records the Trainer's own")
+"""Arguments of `AutoProfiler` that the Trainer gives."""
+NO_FOLDER = 'PytscopeCallback needs the folder of the run: PytscopeCallback("runs/exp")'
+A_CLASS = (
+    "the Trainer was given the class PytscopeCallback instead of an instance: "
+    'callbacks=[PytscopeCallback("runs/exp")]'
+)
 
 
 class Hooks:
@@ -40,18 +47,17 @@ class Hooks:
             `distributed=True` to record every rank.
 
     Raises:
-        TypeError: There is no such option.
+        TypeError: There is no folder, or no such option.
     """
 
     _importable: ClassVar[type[Any]]
 
-    def __init__(self, run_dir: str | os.PathLike[str], **options: Any) -> None:
+    def __init__(self, run_dir: str | os.PathLike[str] = "", **options: Any) -> None:
         """Nothing is recorded before `Trainer.fit`; the class says what the arguments mean."""
         super().__init__()
-        for name in {"model", "optimizer"} & options.keys():
-            msg = f"PytscopeCallback takes no {name!r}: it records the Trainer's own"
-            raise TypeError(msg)
-        inspect.signature(AutoProfiler).bind(run_dir, **options)
+        check_options("PytscopeCallback", options, GIVEN)
+        if not run_dir:
+            raise TypeError(NO_FOLDER)
         self.run_dir = run_dir
         self.options = options
         self.stands_back = False
@@ -74,6 +80,20 @@ class Hooks:
         return self._recording.profiler if self._recording is not None else None
 
     # --- start and end --------------------------------------------------------
+
+    def setup(self: Any, trainer: Any, pl_module: Any = None, stage: str = "") -> None:
+        """Refuse to be a class; as the first hook, which the Trainer calls on a class as it is.
+
+        Raises:
+            TypeError: The Trainer was given the class.
+        """
+        if isinstance(self, Hooks):
+            return
+        for kind in self.callbacks:  # of the Trainer, which `self` is then
+            if isinstance(kind, type) and issubclass(kind, Hooks):
+                for name in LENT & vars(kind).keys():
+                    delattr(kind, name)
+        raise TypeError(A_CLASS)
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Start, unless the strategy reads checkpoints later: one has the first step's number."""
@@ -98,17 +118,24 @@ class Hooks:
         """Finish."""
         self._finish(None)
 
-    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+    def on_exception(self: Any, trainer: Any, pl_module: Any, exception: Any = None) -> None:
         """Finish, and note what ended the fit."""
-        self._finish(exception)
+        if isinstance(self, Hooks):  # of a class, `setup` has said so
+            self._finish(exception)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Finish what a fit that was cut short has left."""
         self._finish(None)
 
     def _start(self, trainer: Any, module: Any) -> None:
-        others = (c for c in trainer.callbacks if isinstance(c, Hooks) and c is not self)
-        if self.stands_back and any(not other.stands_back for other in others):
+        ours = (c for c in trainer.callbacks if isinstance(c, Hooks))
+        one = min(ours, key=lambda callback: callback.stands_back, default=self)
+        if one is not self:
+            if not self.stands_back:
+                warn_once(
+                    f"the Trainer has more than one PytscopeCallback: the first records into "
+                    f"{os.fspath(one.run_dir)}, that for {os.fspath(self.run_dir)} does not record"
+                )
             return
         first = self._count.first(trainer)
         recording = Recording(trainer, module, self.run_dir, self.options)

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from pytscope.recording.harmless import warn_once
 from pytscope_lightning.settings import settings
 from pytscope_lightning.touching import TOLD, touch
 from pytscope_lightning.values import Losses, learning_rates, named
@@ -17,6 +18,7 @@ from pytscope_torch.seams import Undo, together
 
 CONTAINERS = (nn.ModuleList, nn.ModuleDict)
 """Modules that are not called themselves."""
+NOTHING_LEFT = "there was nothing left to train"
 
 
 class Recording:
@@ -45,6 +47,7 @@ class Recording:
         self._losses = Losses()
         self._first = 0
         self._steps = 0
+        self._trained = False
 
     def start(self, step: int) -> bool:
         """Start; tell whether this process records.
@@ -73,6 +76,12 @@ class Recording:
             error: The exception that ended the fit.
         """
         self._undo()
+        if error is None and not self._trained and nothing_left(self._trainer):
+            self.profiler.step_aside(NOTHING_LEFT)
+            warn_once(
+                f"{NOTHING_LEFT}: the Trainer is at step {self.global_step}; none was recorded"
+            )
+            return
         trace = None if error is None else error.__traceback__
         self.profiler.__exit__(None if error is None else type(error), error, trace)
 
@@ -96,6 +105,7 @@ class Recording:
         Args:
             outputs: What a training step gave.
         """
+        self._trained = True
         self._losses.add(outputs)
         if self._told.steps == self._steps:
             return
@@ -107,6 +117,12 @@ class Recording:
     def metrics(self, metrics: Mapping[str, Any]) -> None:
         """Record what is written to the loggers."""
         self.profiler.log(**named(metrics))
+
+
+def nothing_left(trainer: Any) -> bool:
+    """Whether a Trainer has made all the epochs, or all the steps, that it was to make."""
+    done = ((trainer.current_epoch, trainer.max_epochs), (trainer.global_step, trainer.max_steps))
+    return any(most is not None and 0 < most <= made for made, most in done)
 
 
 def called(trainer: Any, module: Any) -> list[nn.Module]:

@@ -68,13 +68,13 @@ def saving_ns(own: Ints, members: Sequence[Ints], slow: Bools) -> Ints:
         own: Own times of all ranks, a row a rank.
         members: Rows of every cohort.
         slow: Which rank is slow in which step. Peers are the ranks of the cohort that
-            are never slow; of two ranks the middle between both is what both would take.
+            are never slow: of two ranks the other one.
     """
     instead = own.copy()
     for rows in members:
         never = rows[~slow[rows].any(axis=1)]
         if len(rows) == len(never) or not len(never):
             continue
-        usual = _median(own[rows if len(rows) == 2 else never])  # noqa: PLR2004  # two ranks
+        usual = _median(own[never])
         instead[rows] = np.where(slow[rows], np.minimum(own[rows], usual), own[rows])
     return np.asarray(own.max(axis=0) - instead.max(axis=0))

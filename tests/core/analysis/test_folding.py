@@ -36,11 +36,11 @@ def test_order_is_severity_cost_rule_first_step() -> None:
 @pytest.mark.parametrize(
     ("outer", "inner", "expected"),
     [
-        (made("A.A", 8.0), made("B.B", 10.0), True),
-        (made("A.A", 7.9), made("B.B", 10.0), False),
+        (made("A.A", 5.0), made("B.B", 10.0), True),
+        (made("A.A", 4.9), made("B.B", 10.0), False),
         (made("A.A"), made("B.B", 10.0), False),
-        (made("A.A", steps=[(0, 7)]), made("B.B", steps=[(0, 9)]), True),
-        (made("A.A", steps=[(0, 6)]), made("B.B", steps=[(0, 9)]), False),
+        (made("A.A", steps=[(0, 4)]), made("B.B", steps=[(0, 9)]), True),
+        (made("A.A", steps=[(0, 3)]), made("B.B", steps=[(0, 9)]), False),
         (made("A.A", steps=[0, 2, 4]), made("B.B", steps=[4, 0, 2]), True),
         (made("A.A"), made("B.B", steps=[3]), True),
         (made("A.A", 1.0, steps=[3]), made("B.B"), True),

@@ -78,7 +78,18 @@ def test_of_two_ranks_it_says_which_takes_longer_and_no_more():
     assert finding.title.endswith(" longer than rank 0")
     assert finding.confidence is Confidence.SUGGESTIVE
     assert "nothing tells which is the odd one" in finding.detail
-    assert finding.cost_s.value == pytest.approx(119 * 0.006, rel=0.1)
+    assert finding.cost_s.value == pytest.approx(119 * 0.012, rel=0.1)
+    assert "If rank 1 were like rank 0, the steps would take" in finding.detail
+
+
+def test_of_two_ranks_it_costs_what_the_other_waits():
+    report = analysed(run_of({0: 30.0}, ranks=2))
+    (finding,) = said(report, RULE)
+    assert report.analyses["budget"].shown_rank == 1
+    waited = report.analyses["budget"].ns("straggler_wait") / 1e9
+    assert finding.cost_s.value == pytest.approx(waited, rel=0.02)
+    (top,) = (f for f in report.folded if f.finding.rule == RULE)
+    assert "EFFICIENCY.RECOVERABLE" in {f.rule for f in top.also}
 
 
 def test_an_episode_is_told_with_its_steps():
@@ -98,6 +109,34 @@ def test_what_others_would_be_blamed_for_is_folded_under_it():
     folded = {f.rule for f in top.also}
     assert "EFFICIENCY.RECOVERABLE" in folded
     assert {f.finding.rule for f in report.folded} == {RULE}
+
+
+@pytest.mark.parametrize("noisy", [0.02, 0.2])
+def test_a_named_rank_stands_above_the_waiting_it_causes(noisy):
+    """Waiting on the shown rank is more than the culprit costs: noise makes ranks wait too."""
+    own = noise(4, 200, sd=noisy, seed=3) * 20
+    report = analysed(ranks_run(own, parts={2: {"forward": 12.0}}, transfer_ms=3.0))
+    rules = [row.finding.rule for row in report.folded]
+    assert rules[0] == RULE
+    assert "EFFICIENCY.RECOVERABLE" not in rules
+
+
+def test_transfer_that_is_larger_keeps_the_waiting_finding_apart():
+    own = noise(4, 120, sd=0.02) * 20
+    report = analysed(ranks_run(own, parts={2: {"forward": 8.0}}, transfer_ms=20.0))
+    also = {row.finding.rule: {f.rule for f in row.also} for row in report.folded}
+    assert list(also) == ["DIST.COMM_BOUND", RULE]
+    assert "EFFICIENCY.RECOVERABLE" in also["DIST.COMM_BOUND"]
+    assert "EFFICIENCY.RECOVERABLE" not in also[RULE]
+
+
+def test_transfer_does_not_take_waiting_under_it():
+    own = noise(4, 120, sd=0.02) * 20
+    report = analysed(ranks_run(own, parts={2: {"forward": 12.0}}, transfer_ms=8.0))
+    also = {row.finding.rule: {f.rule for f in row.also} for row in report.folded}
+    assert list(also) == [RULE, "DIST.COMM_BOUND"]
+    assert "EFFICIENCY.RECOVERABLE" in also[RULE]
+    assert also["DIST.COMM_BOUND"] == set()
 
 
 def test_healthy_ranks_pass():

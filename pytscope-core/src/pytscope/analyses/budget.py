@@ -220,6 +220,13 @@ class Budget:
         """The recoverable lines in which no compute runs, largest first."""
         return tuple(line for line in self.recoverable if line.name != "compute_overhead")
 
+    def led_by(self, name: str) -> bool:
+        """Whether a line is the largest of `stalls`, which EFFICIENCY.RECOVERABLE starts with.
+
+        A finding that names the cause of that line lists that rule in its `explains`.
+        """
+        return bool(self.stalls) and self.stalls[0].name == name
+
     @property
     def recoverable_share(self) -> float:
         """The recoverable lines' part of the wall."""

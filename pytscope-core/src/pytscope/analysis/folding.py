@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytscope.model.findings import Finding, StepRange
 from pytscope.model.report import FoldedFinding
 
-COVERED = 0.8
+COVERED = 0.5
 """Share of a finding's cost, or of its steps, that the other one has to cover."""
 
 

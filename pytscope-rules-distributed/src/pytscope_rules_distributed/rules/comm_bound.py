@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+from pytscope.analyses import Budget
 from pytscope.analyses.units import duration, percent
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Evidence, Finding
@@ -12,12 +13,16 @@ from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.effects import FEW
 from pytscope_rules_distributed.exchange import Exchange
+from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
 
 
 @rule("DIST.COMM_BOUND", since="0.3.0")
 def comm_bound(
-    exchange: Exchange, *, min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.10
+    exchange: Exchange,
+    budget: Budget | None = None,
+    *,
+    min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.10,
 ) -> Iterator[Finding]:
     """Ranks spend a notable part of each step transferring data, with nothing beside it.
 
@@ -37,8 +42,8 @@ def comm_bound(
         the steps' time >= min_share, with at least 20 steps. cost_s = the transfer, mean
         over ranks: the counterfactual hides all of it behind compute. Severity by cost
         over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most
-        below 10 ms. It accounts for EFFICIENCY.RECOVERABLE where that is about the same
-        time. A sum of measured times, no noise: the false-positive rate is zero.
+        below 10 ms. It accounts for EFFICIENCY.RECOVERABLE where `communication` is the
+        largest line of that. A sum of measured times, no noise: the false-positive rate is zero.
 
     Fix:
         Hide it: no_sync() in all but the last micro-batch, larger buckets or
@@ -80,5 +85,5 @@ def comm_bound(
         ),
         verify="record the run again: transfer in EXCHANGE is a smaller part",
         steps=[(int(exchange.step.values[0]), int(exchange.step.values[-1]))],
-        explains=("EFFICIENCY.RECOVERABLE",),
+        explains=recoverable(budget, "communication"),
     )

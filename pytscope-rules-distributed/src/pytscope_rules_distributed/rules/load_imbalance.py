@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+from pytscope.analyses import Budget
 from pytscope.analyses.units import duration, percent, ranks_named
 from pytscope.model.findings import Confidence, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.effects import SURE
+from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
 from pytscope_rules_distributed.stages import Stages
 from pytscope_rules_distributed.stragglers import Stragglers
@@ -27,6 +29,7 @@ GUESSED_SHARE = 0.08
 def load_imbalance(
     stragglers: Stragglers,
     stages: Stages | None,
+    budget: Budget | None = None,
     *,
     min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.02,
 ) -> Iterator[Finding]:
@@ -57,7 +60,8 @@ def load_imbalance(
         those ranks like their peers saves, (b) the part of sum(max - median) that goes with
         the load, (c) all of it, (d) sum(max - mean) over stages. Severity by cost over the
         steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most below
-        10 ms. It accounts for EFFICIENCY.RECOVERABLE where that is about the same time.
+        10 ms. It accounts for EFFICIENCY.RECOVERABLE where `straggler_wait` is the largest
+        line of that.
         False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8, 64 and
         1,024 ranks and of 60, 300 and 1,000 steps, of noise of 3 %, independent and AR(1) up
         to rho 0.9. `python bench/rates_distributed.py` prints every family.
@@ -75,13 +79,16 @@ def load_imbalance(
         Lin et al., "Understanding Stragglers in Large Model Training Using What-if
         Analysis" (2025), on sequence lengths and stage partitions.
     """
-    yield from _loaded(stragglers, min_share)
-    yield from _uneven_batches(stragglers, min_share)
+    explains = recoverable(budget, "straggler_wait")
+    yield from _loaded(stragglers, min_share, explains)
+    yield from _uneven_batches(stragglers, min_share, explains)
     if stages is not None:
-        yield from _uneven_stages(stages, min_share)
+        yield from _uneven_stages(stages, min_share, explains)
 
 
-def _loaded(stragglers: Stragglers, min_share: float) -> Iterator[Finding]:
+def _loaded(
+    stragglers: Stragglers, min_share: float, explains: tuple[str, ...]
+) -> Iterator[Finding]:
     loaded = [one for one in stragglers.slow if one.loaded]
     cost = stragglers.saving_loaded
     if not loaded or cost is None or cost.value * 1e9 < min_share * stragglers.wall_ns:
@@ -109,7 +116,7 @@ def _loaded(stragglers: Stragglers, min_share: float) -> Iterator[Finding]:
         fix=f"Divide the work by {stragglers.load_name}, not by items: bucket by length, or pack.",
         verify="record the run again: own times in RANKS are alike",
         ranks=ranks,
-        explains=("EFFICIENCY.RECOVERABLE",),
+        explains=explains,
     )
 
 
@@ -120,7 +127,9 @@ def _how(stragglers: Stragglers) -> str:
     return f"time grows with their power {stragglers.load_power:.1f}"
 
 
-def _uneven_batches(stragglers: Stragglers, min_share: float) -> Iterator[Finding]:
+def _uneven_batches(
+    stragglers: Stragglers, min_share: float, explains: tuple[str, ...]
+) -> Iterator[Finding]:
     wall, held = stragglers.wall_ns, stragglers.held_up_ns
     known = stragglers.load_explains >= EXPLAINED
     already = stragglers.saving_loaded.value * 1e9 if stragglers.saving_loaded else 0.0
@@ -157,7 +166,7 @@ def _uneven_batches(stragglers: Stragglers, min_share: float) -> Iterator[Findin
             "ranks, or pack sequences; log(tokens=...) on each rank shows whether it helps."
         ),
         verify="record the run again: the slowest rank is closer to the median in RANKS",
-        explains=("EFFICIENCY.RECOVERABLE",),
+        explains=explains,
     )
 
 
@@ -173,7 +182,9 @@ def _guessed(stragglers: Stragglers, min_share: float) -> bool:
     )
 
 
-def _uneven_stages(stages: Stages, min_share: float) -> Iterator[Finding]:
+def _uneven_stages(
+    stages: Stages, min_share: float, explains: tuple[str, ...]
+) -> Iterator[Finding]:
     slow = sorted(stages.slow, key=lambda stage: (-stage.longer, stage.ranks))
     if not slow or stages.uneven_ns < min_share * stages.wall_ns:
         return
@@ -196,5 +207,5 @@ def _uneven_stages(stages: Stages, min_share: float) -> Iterator[Finding]:
         fix=f"Move layers from {worst.name} to the others; embedding and loss count as layers.",
         verify="record the run again: own times of the stages are within 10 %",
         ranks=worst.ranks,
-        explains=("EFFICIENCY.RECOVERABLE",),
+        explains=explains,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+from pytscope.analyses import Budget
 from pytscope.analyses.units import count, duration, percent, ranks_named
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Confidence, Evidence, Finding
@@ -12,6 +13,7 @@ from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.columns import COMPUTE_PHASES
 from pytscope_rules_distributed.effects import MIN_SLOWDOWN
+from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
 from pytscope_rules_distributed.stragglers import Straggler, Stragglers
 
@@ -49,6 +51,7 @@ NODE_FIX = (
 @rule("DIST.STRAGGLER", since="0.3.0")
 def straggler(
     stragglers: Stragglers,
+    budget: Budget | None = None,
     *,
     min_slowdown: Annotated[float, Bounds(ge=MIN_SLOWDOWN, lt=10)] = MIN_SLOWDOWN,
     min_share: Annotated[float, Bounds(ge=0, lt=1)] = 0.005,
@@ -84,10 +87,11 @@ def straggler(
         in 80 % of windows of 20 steps or more; else an episode. Inconclusive when a rank
         would have to be 30 % slower to be seen.
         cost_s = sum over steps of max own time less the same with the whole set at its
-        peers' median (of two ranks, at the middle between both). Severity by cost over
-        the steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most
-        below 10 ms. It accounts for TIMING.BACKWARD_HEAVY, where waiting hides inside
-        backward, for TIMING.JITTER and for EFFICIENCY.RECOVERABLE.
+        peers' median (of two ranks, with the slower one at the other's own time). Severity
+        by cost over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low
+        at most below 10 ms. It accounts for TIMING.BACKWARD_HEAVY, where waiting hides inside
+        backward, for TIMING.JITTER, and for EFFICIENCY.RECOVERABLE where the largest line
+        of that is `straggler_wait` or, on a slow rank, that of the phase it is slow in.
         False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8, 64
         and 1,024 ranks and of 60, 300 and 1,000 steps, of independent and of AR(1) noise
         up to rho 0.9. `python bench/rates_distributed.py` prints every family.
@@ -135,8 +139,20 @@ def straggler(
         if any(one.persistent for one in slow)
         else [_stretch(stragglers, one) for one in slow],
         ranks=_ranks(stragglers, slow),
-        explains=("TIMING.BACKWARD_HEAVY", "TIMING.JITTER", "EFFICIENCY.RECOVERABLE"),
+        explains=(
+            "TIMING.BACKWARD_HEAVY",
+            "TIMING.JITTER",
+            *recoverable(budget, *_lines(slow, budget)),
+        ),
     )
+
+
+def _lines(named: Sequence[Straggler], budget: Budget | None) -> Iterator[str]:
+    """Lines of the shown rank's budget that the slow ranks are the cause of."""
+    yield "straggler_wait"
+    for one in named:
+        if budget is not None and one.rank == budget.shown_rank:
+            yield "data_stall" if one.phase == "data" else one.phase
 
 
 def _ranks(stragglers: Stragglers, named: Sequence[Straggler]) -> tuple[int, ...]:
@@ -179,8 +195,7 @@ def _detail(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[str]
         yield f"So do {count(len(named) - MOST_TOLD, 'rank')} more."
     if stragglers.saving_own is not None:
         share = stragglers.saving_own.value * 1e9 / max(stragglers.wall_ns, 1)
-        it = "it like its" if len(named) == 1 else "all of them like their"
-        yield f"With {it} peers the steps would take {percent(share)} less."
+        yield f"{_if_alike(stragglers, named)} the steps would take {percent(share)} less."
     if len(stragglers.peers(named[0].rank)) == 1:
         yield "Of two ranks nothing tells which is the odd one."
     if not stragglers.load_name:
@@ -188,6 +203,15 @@ def _detail(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[str]
     if not stragglers.ranks.told:
         yield "No topology was recorded: all ranks are taken to do the same work."
     yield f"Compared were {stragglers.ranks.said()}."
+
+
+def _if_alike(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
+    if len(named) > 1:
+        return "With all of them like their peers"
+    peers = stragglers.peers(named[0].rank)
+    if len(peers) == 1:
+        return f"If rank {named[0].rank} were like rank {peers[0]},"
+    return "With it like its peers"
 
 
 def _since(one: Straggler) -> str:

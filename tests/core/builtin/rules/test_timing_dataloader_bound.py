@@ -211,6 +211,9 @@ def test_workers_are_advised_from_what_was_recorded_and_never_more_than_cpus():
     assert "num_workers=2, persistent" in fired(12, **loaded(cpus=2, num_workers=0)).fix
     shared = fired(12, **loaded(local=4, num_workers=0))
     assert "num_workers=2, persistent" in shared.fix
+    hosted = loaded(num_workers=0)
+    hosted["environment"]["host"] = "one"
+    assert "up to the 2 CPUs of a rank" in fired(12, ranks=4, **hosted).fix
     enough = fired(12, **loaded(cpus=2, num_workers=2)).fix
     assert "num_workers" not in enough
     assert "make each batch cheaper" in enough

@@ -57,6 +57,20 @@ def test_a_slow_loader_comes_first_when_mfu_is_known_and_data_is_what_it_lacks()
     assert {f.rule for f in row.also} == {"EFFICIENCY.LOW_MFU", "EFFICIENCY.RECOVERABLE"}
 
 
+def test_frequent_checkpoints_are_one_finding_with_the_waiting_under_it():
+    saves = [60 if i % 10 == 9 else 0 for i in range(200)]
+    (row,) = report(make_run({"forward": 12, "checkpoint": saves})).folded
+    assert row.finding.rule == "EFFICIENCY.CHECKPOINT_HEAVY"
+    assert {f.rule for f in row.also} == {"EFFICIENCY.RECOVERABLE"}
+
+
+def test_low_mfu_does_not_take_under_it_what_starts_with_another_line():
+    phases = {"forward": 12, "log": 8}
+    run = make_run(phases, flops_per_step=2e9, peak_flops=1e12)
+    rules = {row.finding.rule for row in report(run).folded}
+    assert rules == {"EFFICIENCY.LOW_MFU", "EFFICIENCY.RECOVERABLE"}
+
+
 def test_low_mfu_stands_alone_where_compute_is_what_it_lacks():
     run = slow_loader(3, flops_per_step=1e9, peak_flops=1e12)
     rules = [row.finding.rule for row in report(run).folded]

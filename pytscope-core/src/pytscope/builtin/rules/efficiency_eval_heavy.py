@@ -9,7 +9,7 @@ from pytscope.analyses import Budget, Timing
 from pytscope.analyses.coverage import FEW_STEPS
 from pytscope.analyses.units import count, duration, percent
 from pytscope.model.errors import NotApplicable, NotMeasured
-from pytscope.model.findings import Confidence, Cost, Evidence, Finding, Severity
+from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 
@@ -42,10 +42,9 @@ def eval_heavy(
         is as large as a tenth of what is trained on, at twice the time a sample. Severity
         by the excess, share - allowance: high from 0.20, medium from 0.08, low from 0.02,
         else info. cost_s = eval - (a / (1 - a)) x (wall - eval) with a = allowance: the
-        counterfactual is the same run whose evaluation takes that share. Its interval
-        goes from nothing to all of `eval`. Suggestive below 20 rated steps, and with fewer
-        than two of them that have an evaluation before them: how often it comes is then
-        not known, and a longer run may well spend less. Where no
+        counterfactual is the same run whose evaluation takes that share. Suggestive below
+        20 rated steps, and with fewer than two of them that have an evaluation before them:
+        how often it comes is then not known, and a longer run may well spend less. Where no
         `eval` was recorded it is not applicable. A measured sum, no noise to be wrong
         about: the false-positive rate is zero.
 
@@ -76,17 +75,18 @@ def eval_heavy(
     excess = spent - allowance / (1.0 - allowance) * (budget.wall_ns - spent)
     each = timing.phase(_NAME) if timing is not None else None
     evaluations = each.steps if each is not None else 0
-    often = (
-        f", before {count(evaluations, 'step')} of {timing.steps}" if evaluations and timing else ""
-    )
     enough = budget.steps >= FEW_STEPS and evaluations >= _OFTEN
     rank = budget.shown_rank
     yield Finding(
         severity=Severity.of_share(share - allowance),
         confidence=Confidence.CONFIRMED if enough else Confidence.SUGGESTIVE,
         title=f"Evaluation takes {percent(share)} of {budget.measured}",
-        detail=f"{duration(spent)} of {duration(budget.wall_ns)}{often}.",
-        cost_s=Cost(excess / 1e9, 0.0, spent / 1e9),
+        detail=(
+            f"It takes {duration(spent)} of {duration(budget.wall_ns)}; "
+            f"{count(evaluations, 'evaluation')} came between the steps rated. The cost is what "
+            f"lies above the {percent(allowance)} of {budget.measured} that the rule allows."
+        ),
+        cost_s=excess / 1e9,
         evidence=[
             Evidence("eval", spent / 1e9, "s", rank=rank),
             Evidence("share of wall", round(share * 100, 2), "%", rank=rank),

@@ -57,7 +57,7 @@ def low_mfu(
         Suggestive below 20 counted steps. A ratio of measured
         time and given figures, with no noise to be wrong about; impossible figures
         make it inconclusive (BUDGET.IMPOSSIBLE tells).
-        It accounts for EFFICIENCY.RECOVERABLE.
+        It accounts for EFFICIENCY.RECOVERABLE where both start with the same line.
 
     Fix:
         Start with the largest recoverable line; the finding names it. For
@@ -106,7 +106,7 @@ def low_mfu(
         verify="record the run again: MFU in the budget rises",
         steps=budget.step_ranges,
         ranks=(budget.shown_rank,),
-        explains=("EFFICIENCY.RECOVERABLE",),
+        explains=("EFFICIENCY.RECOVERABLE",) if name and budget.led_by(name) else (),
     )
 
 

@@ -66,19 +66,28 @@ def recorded_loader(run: Run, timeline: Timeline, accelerator: str | None) -> Lo
         persistent=_switch(first.get("persistent_workers")),
         pinned=_switch(first.get("pin_memory")),
         prefetch=_number(first.get("prefetch_factor")),
-        cpus=_cpus(environment),
+        cpus=_cpus(environment, _ranks_beside(run, environment)),
         accelerator=bool(devices) if known is None and isinstance(devices, list | tuple) else known,
         loaders=len(loaders),
     )
 
 
-def _cpus(environment: Mapping[str, Any]) -> int | None:
+def _ranks_beside(run: Run, environment: Mapping[str, Any]) -> int:
+    """Ranks that recorded the same host, this one included; 1 where it is not known."""
+    host = environment.get("host")
+    if not host or not isinstance(host, str):
+        return 1
+    others = (one.metadata.get("environment") or run.environment for one in run.timelines)
+    return sum(_mapping(other).get("host") == host for other in others)
+
+
+def _cpus(environment: Mapping[str, Any], ranks: int) -> int | None:
     cpus = _number(environment.get("cpus"))
     if not cpus:
         return None
     text = str(_mapping(environment.get("env")).get("LOCAL_WORLD_SIZE", ""))
     share = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1  # noqa: PLR2004  # no machine has a million ranks
-    return max(1, cpus // max(share, 1))
+    return max(1, cpus // max(share, ranks, 1))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
