@@ -74,4 +74,4 @@ def test_every_rank_is_recorded_as_it_was(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("fault", rank_cases.FAULTS)
 def test_the_first_finding_is_the_fault(folder: Path, fault: str) -> None:
     # on a machine with fewer free cores than ranks, they do wait for each other
-    check(pytscope.analyze(folder / fault / "run"), fault, beside="communication")
+    check(pytscope.analyze(folder / fault / "run"), fault, waiting=True)
