@@ -8,6 +8,7 @@ import sys
 import threading
 from _thread import interrupt_main
 from collections import deque
+from collections.abc import Iterator
 from itertools import starmap
 from operator import call
 from pathlib import Path
@@ -19,9 +20,12 @@ from tests.torch.auto.made import AutoProfiler, Case, check_count, torch
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No callbacks of others, as test tools have them."""
-    monkeypatch.setattr(gc, "callbacks", [])
+def alone() -> Iterator[None]:
+    """No callbacks of others, as test tools have them; the list is the interpreter's own."""
+    others = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = others
 
 
 def littered(rounds: int) -> None:
