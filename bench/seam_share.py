@@ -43,7 +43,7 @@ def _backward(stamps: Stamps, _training: tiny.Training) -> Undo:
 
 
 def _optimizer(stamps: Stamps, training: tiny.Training) -> Undo:
-    steps = Steps(stamps, Owner([training.optimizer], _nothing))
+    steps = Steps(stamps, Owner([training.optimizer], _nothing, lambda: stamps.steps))
     before = register_optimizer_step_pre_hook(steps.before)
     return together([before.remove, register_optimizer_step_post_hook(steps.after).remove])
 

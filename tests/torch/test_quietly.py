@@ -19,6 +19,8 @@ from torch.overrides import TorchFunctionMode  # noqa: E402  # as above
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402  # as above
 
 from pytscope.auto import AutoProfiler  # noqa: E402  # as above
+
+from pytscope_torch.provenance import sampled  # isort: skip
 from pytscope_torch.quietly import quietly  # noqa: E402  # as above
 
 EVERYTHING = {"fingerprint_batches": True, "collect_memory": True, "measure_flops": True}
@@ -88,6 +90,7 @@ def test_a_training_on_fake_tensors_is_left_alone(tmp_path: Path) -> None:
     assert len(timeline) == 4
     (model,) = (e for e in timeline.attempts[0].events if e["kind"] == "model")
     assert model["parameters"] == 5
+    assert sampled(net.weight, 4) is None  # hashing it in a thread would disturb this one
 
 
 def test_modes_are_on_again_after_it() -> None:

@@ -223,9 +223,13 @@ def sampled(tensor: torch.Tensor, elements: int) -> torch.Tensor | None:
     """Evenly spaced elements of a tensor, in the order of memory: a view.
 
     Returns:
-        None for a tensor that has none here.
+        None for a tensor that has none here, and for one whose operators run in
+        Python, such as a fake one: those of two threads would get in each other's way.
     """
-    own = getattr(tensor, "_local_tensor", tensor).detach()
+    own = getattr(tensor, "_local_tensor", tensor)
+    if type(own).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
+        return None
+    own = own.detach()
     if own.layout is not torch.strided or own.device.type == "meta" or not own.numel():
         return None
     step = max(1, own.numel() // elements)
