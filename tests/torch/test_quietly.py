@@ -19,8 +19,7 @@ from torch.overrides import TorchFunctionMode  # noqa: E402  # as above
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402  # as above
 
 from pytscope.auto import AutoProfiler  # noqa: E402  # as above
-
-from pytscope_torch.provenance import sampled  # isort: skip
+from pytscope_torch.provenance import sampled  # noqa: E402  # as above
 from pytscope_torch.quietly import quietly  # noqa: E402  # as above
 
 EVERYTHING = {"fingerprint_batches": True, "collect_memory": True, "measure_flops": True}
