@@ -64,7 +64,8 @@ def load_imbalance(
         line of that.
         False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8 and
         64 ranks (of 1,024 it was not measured) and of 60, 300 and 1,000 steps, of noise of
-        3 %, independent and AR(1) up to rho 0.9. `python bench/rates_distributed.py` prints every family.
+        3 %, independent and AR(1) up to rho 0.9. `python bench/rates_distributed.py`
+        prints every family.
 
     Fix:
         Batches of equal tokens: sort or bucket by length, pack sequences, balance the sum
