@@ -24,6 +24,7 @@ class Place:
         at: Its coordinates by dimension: `dp tp pp cp ep`.
         told: Whether its topology was recorded.
         unseen: Collectives that are known of and were not stamped, as sentences.
+        cpus: Processors of its host, or None when not recorded.
     """
 
     rank: int
@@ -32,6 +33,7 @@ class Place:
     at: Mapping[str, int] = attrs.field(factory=dict)
     told: bool = False
     unseen: tuple[str, ...] = ()
+    cpus: int | None = None
 
     @property
     def cohort(self) -> tuple[str, int | None]:
@@ -67,15 +69,19 @@ def _place(timeline: Timeline) -> Place:
     for attempt in timeline.attempts:
         said = next((e for e in reversed(attempt.events) if e.get("kind") == TOPOLOGY), said)
     at = {d: said[d] for d in DIMENSIONS if type(said.get(d)) is int}
-    host = _text(said.get("host")) or _host(timeline.metadata)
+    recorded = timeline.metadata.get("environment")
+    environment: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
+    cpus = environment.get("cpus")
     unseen = said.get("unseen")
-    missed = tuple(filter(_text, unseen)) if isinstance(unseen, list | tuple) else ()
-    return Place(timeline.rank, host, _text(said.get("role")), at, told=bool(said), unseen=missed)
-
-
-def _host(metadata: Mapping[str, Any]) -> str:
-    environment = metadata.get("environment")
-    return _text(environment.get("host")) if isinstance(environment, Mapping) else ""
+    return Place(
+        rank=timeline.rank,
+        host=_text(said.get("host")) or _text(environment.get("host")),
+        role=_text(said.get("role")),
+        at=at,
+        told=bool(said),
+        unseen=tuple(filter(_text, unseen)) if isinstance(unseen, list | tuple) else (),
+        cpus=cpus if type(cpus) is int and cpus > 0 else None,
+    )
 
 
 def _text(value: object) -> str:
@@ -103,6 +109,16 @@ def hosts(of: Iterable[Place]) -> tuple[Ranked, ...]:
         if place.host:
             found.setdefault(place.host, []).append(place.rank)
     return tuple(Ranked(name, tuple(sorted(ranks))) for name, ranks in found.items())
+
+
+def crowded(of: Iterable[Place]) -> tuple[Ranked, ...]:
+    """Ranks of each host that has fewer processors than ranks."""
+    by_rank = {place.rank: place for place in of}
+    return tuple(
+        host
+        for host in hosts(by_rank.values())
+        if any(len(host.ranks) > (by_rank[r].cpus or len(host.ranks)) for r in host.ranks)
+    )
 
 
 def groups(of: Iterable[Place], dimension: str) -> tuple[Ranked, ...]:

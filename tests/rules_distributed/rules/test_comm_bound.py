@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytscope.model.findings import Severity
+from pytscope.model.findings import Confidence, Severity
 from tests.rules_distributed.made import analysed, noise, outcome, ranks_run, said
 
 RULE = "DIST.COMM_BOUND"
@@ -33,3 +33,25 @@ def test_a_little_transfer_passes():
 def test_few_steps_are_inconclusive():
     run = ranks_run(noise(4, 12, sd=0.02) * 30, transfer_ms=15.0)
     assert outcome(analysed(run), RULE)[0] == "inconclusive"
+
+
+def crowded_run(cpus: object):
+    places = [{"host": "n0" if rank < 3 else "n1"} for rank in range(4)]
+    run = ranks_run(noise(4, 60, sd=0.02) * 30, transfer_ms=15.0, places=places)
+    for timeline in run.timelines:
+        timeline.metadata = {"environment": {"cpus": cpus}}
+    return run
+
+
+def test_ranks_that_share_processors_may_be_waiting_for_one():
+    (finding,) = said(analysed(crowded_run(2)), RULE)
+    assert (finding.severity, finding.confidence) == (Severity.LOW, Confidence.SUGGESTIVE)
+    assert "On n0 3 ranks share 2 processors: part of it may be" in finding.detail
+    assert finding.fix.startswith("Give each rank a processor of its own")
+
+
+@pytest.mark.parametrize("cpus", [3, 64, None, 0, True, "2"])
+def test_processors_enough_or_unknown_change_nothing(cpus):
+    (finding,) = said(analysed(crowded_run(cpus)), RULE)
+    assert (finding.severity, finding.confidence) == (Severity.HIGH, Confidence.CONFIRMED)
+    assert "processor" not in finding.detail

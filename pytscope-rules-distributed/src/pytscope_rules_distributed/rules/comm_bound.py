@@ -6,20 +6,32 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from pytscope.analyses import Budget
-from pytscope.analyses.units import duration, percent
+from pytscope.analyses.units import count, duration, percent
 from pytscope.model.errors import Inconclusive
-from pytscope.model.findings import Evidence, Finding
+from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.effects import FEW
 from pytscope_rules_distributed.exchange import Exchange
+from pytscope_rules_distributed.ranks import Ranks
 from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
+from pytscope_rules_distributed.topology import crowded
+
+FIX = (
+    "Synchronise in the last micro-batch only (no_sync), exchange bf16 gradients, enlarge "
+    "the buckets; then see that the ranks use the fastest network interface there is."
+)
+SHARED_FIX = (
+    "Give each rank a processor of its own, fewer ranks a host, and look again; what is left "
+    "then is transfer, and smaller with no_sync(), bf16 gradients and larger buckets."
+)
 
 
 @rule("DIST.COMM_BOUND", since="0.3.0")
 def comm_bound(
     exchange: Exchange,
+    ranks: Ranks,
     budget: Budget | None = None,
     *,
     min_share: Annotated[float, Bounds(gt=0, lt=1)] = 0.10,
@@ -42,8 +54,10 @@ def comm_bound(
         the steps' time >= min_share, with at least 20 steps. cost_s = the transfer, mean
         over ranks: the counterfactual hides all of it behind compute. Severity by cost
         over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most
-        below 10 ms. It accounts for EFFICIENCY.RECOVERABLE where `communication` is the
-        largest line of that. A sum of measured times, no noise: the false-positive rate is zero.
+        below 10 ms. Low at most, and suggestive, where a host runs more ranks than it has
+        processors, for then an exchange also waits for one of those. It accounts for
+        EFFICIENCY.RECOVERABLE where `communication` is the largest line of that. A sum of
+        measured times, no noise: the false-positive rate is zero.
 
     Fix:
         Hide it: no_sync() in all but the last micro-batch, larger buckets or
@@ -66,12 +80,16 @@ def comm_bound(
     if exchange.transfer_share < min_share:
         return
     a_step = exchange.transfer_ns / exchange.steps
+    severity = severity_of(exchange.transfer_ns, exchange.wall_ns)
+    shared = _shared(ranks)
     yield Finding(
-        severity=severity_of(exchange.transfer_ns, exchange.wall_ns),
+        severity=max(severity, Severity.LOW, key=lambda s: s.order) if shared else severity,
+        confidence=Confidence.SUGGESTIVE if shared else Confidence.CONFIRMED,
         title=f"{percent(exchange.transfer_share)} of step time is transfer between ranks",
         detail=(
             f"That is {duration(a_step)} a step which no compute hides, whichever rank comes "
             f"last. Another {percent(exchange.wait_share)} of step time is waiting for other ranks."
+            f"{shared}"
         ),
         cost_s=exchange.transfer_ns / 1e9,
         evidence=[
@@ -79,11 +97,22 @@ def comm_bound(
             Evidence("waiting a step", exchange.wait_ns / exchange.steps / 1e6, "ms"),
             Evidence("steps", exchange.steps, "steps"),
         ],
-        fix=(
-            "Synchronise in the last micro-batch only (no_sync), exchange bf16 gradients, enlarge "
-            "the buckets; then see that the ranks use the fastest network interface there is."
-        ),
+        fix=SHARED_FIX if shared else FIX,
         verify="record the run again: transfer in EXCHANGE is a smaller part",
         steps=[(int(exchange.step.values[0]), int(exchange.step.values[-1]))],
         explains=recoverable(budget, "communication"),
+    )
+
+
+def _shared(ranks: Ranks) -> str:
+    """A sentence on hosts with fewer processors than ranks; empty without."""
+    hosts = crowded(ranks.places)
+    if not hosts:
+        return ""
+    first = hosts[0]
+    cpus = min(p.cpus for p in ranks.places if p.rank in first.ranks and p.cpus is not None)
+    others = f", and {count(len(hosts) - 1, 'host')} alike" if len(hosts) > 1 else ""
+    return (
+        f" On {first.name} {count(len(first.ranks), 'rank')} share {count(cpus, 'processor')}"
+        f"{others}: part of it may be waiting for one."
     )
