@@ -166,7 +166,7 @@ def bench(session: nox.Session) -> None:
 
     With `--auto` first, what AutoProfiler adds to a training step; with `--auto --traceml`
     beside TraceML, too. With `--frameworks` what the callbacks add to a step of Lightning and
-    of Hugging Face.
+    of Hugging Face, with `--ddp` what stamping waits for other ranks adds.
     """
     words = list(session.posargs)
     if "--frameworks" in words:
@@ -175,6 +175,10 @@ def bench(session: nox.Session) -> None:
         session.run("python", "bench/frameworks.py", *words)
         return
     install(session, "torch", *trees(CORE, TORCH))
+    if "--ddp" in words:
+        words.remove("--ddp")
+        session.run("python", "bench/ddp.py", *words)
+        return
     peer = Path(session.create_tmp()) / "peer"
     wheel = ("--no-deps", "--upgrade", "--target", str(peer), "pytscope==0.2.1")
     session.run("python", "-m", "pip", "install", "-q", *wheel)

@@ -270,7 +270,7 @@ def main() -> None:
         text, values = section(args, Path(folder))
     print(text)
     if args.write:
-        auto_page.write(text)
+        page.put(text)
     raise SystemExit(missed(values) > 0 and args.check)
 
 

@@ -9,9 +9,6 @@ from typing import Protocol
 import page
 from rounds import Middle
 
-TITLE = "# AutoProfiler\n"
-NEXT = "\n# "
-"""Where the part of another benchmark begins."""
 HEAD = """# AutoProfiler
 
 Measured by `nox -s bench -- --auto --traceml --write`: {machine}, PyTorch {torch}.
@@ -111,12 +108,3 @@ def alone(found: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
 def _extremes(values: Iterable[float]) -> str:
     ordered = sorted(values)
     return f"{statistics.median(ordered):.0f} ({ordered[0]:.0f} to {ordered[-1]:.0f})"
-
-
-def write(text: str) -> None:
-    """Put the section where it was, or at the end."""
-    whole = page.PAGE.read_text(encoding="utf-8") if page.PAGE.exists() else ""
-    before, _, old = whole.partition(TITLE)
-    _, found, after = old.partition(NEXT)
-    rest = found + after if found else ""
-    page.PAGE.write_text(f"{before.rstrip()}\n\n{text.rstrip()}\n{rest}", encoding="utf-8")

@@ -38,7 +38,7 @@ STEPS, WARM_UP = 120, 20
 MOST = 1.25
 """A step with the callback, of one without, at which `--check` fails."""
 WIDTH, BATCH, CLASSES = 128, 32, 10
-BEGIN, END = "# Lightning and Hugging Face\n", "\n# "
+TITLE = "# Lightning and Hugging Face"
 
 
 class LightningWatch(pl.Callback):
@@ -208,7 +208,8 @@ def section(found: dict[str, list[float]], rounds: int) -> str:
             row[3] = f"{part.value:.2f} ({part.low:.2f} to {part.high:.2f})"
         lines.append(row)
     head = ["training", "step, µs", "added, µs", "of it without"]
-    return f"""{BEGIN}
+    return f"""{TITLE}
+
 Measured by `nox -s bench -- --frameworks --write`: {page.machine()}, PyTorch {torch.__version__}.
 
 A three-layer model trained for {STEPS} steps, {rounds} rounds; in each every training takes a turn,
@@ -219,13 +220,6 @@ Hugging Face has no profiler of its own to stand beside.
 
 {page.table(head, lines)}
 """
-
-
-def write(text: str) -> None:
-    """Put the section into the page, in place of the one that is there."""
-    before, _, after = page.PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, begun, rest = after.partition(END)
-    page.PAGE.write_text(f"{before.rstrip()}\n\n{text.rstrip()}\n{begun}{rest}", encoding="utf-8")
 
 
 def main() -> int:
@@ -245,7 +239,7 @@ def main() -> int:
     text = section(found, args.rounds)
     print(text)
     if args.write:
-        write(text)
+        page.put(text)
     worst = max(
         ratio(found[f"{name}, `PytscopeCallback`"], found[name]).value
         for name in ("Lightning", "Hugging Face")

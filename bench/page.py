@@ -156,3 +156,13 @@ def write(text: str) -> None:
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     _, found, rest = page[1:].partition(NEXT)
     PAGE.write_text(text.rstrip() + "\n" + (found + rest if found else ""), encoding="utf-8")
+
+
+def put(text: str) -> None:
+    """Put a section where one of its title was, or at the end of the page."""
+    title, _, _ = text.partition("\n")
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    before, _, old = page.partition(f"{title}\n")
+    _, found, after = old.partition(NEXT)
+    rest = found + after if found else ""
+    PAGE.write_text(f"{before.rstrip()}\n\n{text.rstrip()}\n{rest}", encoding="utf-8")

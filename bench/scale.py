@@ -27,10 +27,9 @@ from pathlib import Path
 import attrs
 import numpy as np
 import numpy.typing as npt
+import page
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLE = "# Scale"
-NEXT = "\n# "
 EPOCH_NS = 1_700_000_000_000_000_000
 STARTUP_NS, SHUTDOWN_NS = 5_000_000, 2_000_000
 BLOCK = 500
@@ -229,14 +228,6 @@ def section(names: Sequence[str], rounds: int) -> Iterator[str]:
         yield from rows(name, SCENES[name], rounds)
 
 
-def write(text: str) -> None:
-    """Put the section where it was, or at the end of the page."""
-    before, _, old = PAGE.read_text(encoding="utf-8").partition(f"{TITLE}\n")
-    _, found, after = old.partition(NEXT)
-    rest = found + after if found else ""
-    PAGE.write_text(f"{before.rstrip()}\n\n{text.rstrip()}\n{rest}", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {'; '.join(SCENES)}")
@@ -248,7 +239,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if args.write:
-        write("\n".join(lines))
+        page.put("\n".join(lines))
 
 
 if __name__ == "__main__":
