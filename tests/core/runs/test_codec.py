@@ -41,7 +41,9 @@ def test_a_wrong_type_names_its_place(field, value, place):
 def test_every_mistake_of_a_line_is_named():
     with pytest.raises(HeaderError) as e:
         structure({"wall_ns": "a", "steps": "b", "shutdown": [["x", 1], ["y", "z"]]}, EndLine)
-    assert [part.split(" @ ")[1] for part in str(e.value).split("; ")] == [
+    places = [part.split(" @ ")[1] for part in str(e.value).split("; ")]
+    # cattrs before 25.1 names the pair that holds a mistake beside the mistake
+    assert [p for p in places if p != "$.shutdown[1]"] == [
         "$.wall_ns",
         "$.steps",
         "$.shutdown[1][1]",

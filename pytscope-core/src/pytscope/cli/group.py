@@ -29,7 +29,17 @@ def _print_version(context: click.Context, _parameter: click.Parameter, value: A
     context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Verbs(click.Group):
+    """A group that, given nothing, fails with its help, whatever the version of click does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an empty command line."""
+        if not args and not ctx.resilient_parsing:
+            raise click.UsageError(ctx.get_help(), ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
