@@ -43,6 +43,8 @@ def test_the_slow_rank_and_its_phase_are_named(tmp_path: Path, accuracy: ModuleT
         report = accuracy.trained(tmp_path / where, SETTINGS, place, *slow)
         checked(tmp_path / where)
         seen[where] = (accuracy.named(report)[0], [(rank, phase)])
+        # what waits inside of the backward pass is no work of it
+        assert "TIMING.BACKWARD_HEAVY" not in {finding.rule for finding in report.findings}
     right = [where for where, (named, true) in seen.items() if named == true]
     assert len(right) >= len(seen) - 1, seen
 
