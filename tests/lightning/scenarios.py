@@ -18,7 +18,7 @@ SCENARIOS: dict[str, list[str]] = {
     "healthy": [],
     "slow_collator": ["--slow-collator"],
     "slow_validation": ["--slow-validation", "--validate-every", "10"],
-    "frequent_checkpoints": ["--save-every", "2"],
+    "frequent_checkpoints": ["--save-every", "1"],
 }
 STEPS = 200
 
