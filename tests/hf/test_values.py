@@ -35,11 +35,29 @@ def history(case: Case, name: str) -> dict[int, float]:
 
 @pytest.mark.parametrize(
     ("name", "logged"),
-    [("loss", "loss"), ("grad_norm", "grad_norm"), ("lr", "learning_rate")],
+    [("loss", "loss"), ("grad_norm", "grad_norm")],
 )
 def test_training_logs_have_their_own_cadence(case: Case, name: str, logged: str) -> None:
     assert series(case, name) == pytest.approx(history(case, logged))
     assert list(series(case, name)) == [2, 5, 8, 11]
+
+
+def test_learning_rates_are_those_of_every_step(case: Case) -> None:
+    found, logged = series(case, "lr"), history(case, "learning_rate")
+    assert found == pytest.approx({step: 0.01 * (12 - step) / 12 for step in range(12)})
+    assert {step: found[step] for step in logged} == pytest.approx(logged)
+
+
+def test_batches_of_a_resumed_training_are_those_of_the_whole_one(tmp_path: Path) -> None:
+    marked = {"options": {"fingerprint_batches": True}, "save_steps": 2, "save_strategy": "steps"}
+    whole = Case(tmp_path / "whole", 8, pace=0, optimizer=False, **marked).train()
+    again = Case(tmp_path / "again", 8, pace=0, optimizer=False, **marked)
+    again.train(resume_from_checkpoint=str(tmp_path / "whole" / "out" / "checkpoint-4"))
+    name = "batch_samples_fingerprint"
+    first, second = series(whole, name), series(again, name)
+    assert list(first) == list(range(7))  # the loader fetches ahead, so the last step does not
+    assert list(second) == [5, 6]  # nor is it known what the first one after a resume was fed
+    assert {step: first[step] for step in second} == second
 
 
 def test_metrics_of_evaluations_are_of_the_step_before(case: Case) -> None:

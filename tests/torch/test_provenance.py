@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="reads what torch is set to")
 pytest.importorskip("pytscope_torch", reason="pytscope-torch is not installed")
 
 from pytscope.auto import AutoProfiler  # noqa: E402  # needs what is skipped above
-from pytscope_torch import provenance  # noqa: E402  # as above
+from pytscope_torch import provenance, states  # noqa: E402  # as above
 from pytscope_torch.fingerprint import tensors  # noqa: E402  # as above
 
 
@@ -59,7 +59,7 @@ def test_what_torch_is_set_to_is_told(tmp_path: Path) -> None:
     assert found["autocast"] == {"cpu": "bfloat16"}
     assert found["compile"]["modules"] == []
     assert found["parallelism"] is None
-    assert found["model"] == {"parameters": 33, "trained": 29}
+    assert found["model"] == {"parameters": 33, "trained": 29, "dtypes": {"float32": 33}}
     (loader,) = found["loaders"]
     expected = {"batch_size": 2, "num_workers": 0, "drop_last": True, "sampler": "RandomSampler"}
     assert expected.items() <= loader.items()
@@ -129,13 +129,13 @@ def test_a_run_without_a_step_is_told_all_the_same(tmp_path: Path) -> None:
 
 def test_elements_are_taken_over_all_of_a_tensor() -> None:
     for numel in (1, 15, 16, 17, 1000, 4096):
-        part = provenance.sampled(torch.arange(float(numel)), 16)
+        part = states.sampled(torch.arange(float(numel)), 16)
         assert part is not None
         assert len(part) == min(16, numel)
         assert float(part[-1]) >= numel // 2 or numel < 3
-    assert provenance.sampled(torch.empty(0), 16) is None
-    assert provenance.sampled(torch.ones(4, device="meta"), 16) is None
-    assert provenance.sampled(torch.eye(3).to_sparse(), 16) is None
+    assert states.sampled(torch.empty(0), 16) is None
+    assert states.sampled(torch.ones(4, device="meta"), 16) is None
+    assert states.sampled(torch.eye(3).to_sparse(), 16) is None
 
 
 def test_the_tensors_of_a_batch_are_found_in_order() -> None:

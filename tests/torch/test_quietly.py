@@ -19,8 +19,8 @@ from torch.overrides import TorchFunctionMode  # noqa: E402  # as above
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402  # as above
 
 from pytscope.auto import AutoProfiler  # noqa: E402  # as above
-from pytscope_torch.provenance import sampled  # noqa: E402  # as above
 from pytscope_torch.quietly import quietly  # noqa: E402  # as above
+from pytscope_torch.states import sampled  # noqa: E402  # as above
 
 EVERYTHING = {"fingerprint_batches": True, "collect_memory": True, "measure_flops": True}
 

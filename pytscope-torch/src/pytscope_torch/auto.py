@@ -83,7 +83,8 @@ class AutoProfiler(Profiler):
         flops_per_step: FLOPs of one optimizer step on one rank, when known.
         peak_flops: Peak FLOP/s of one rank's device; None looks the device up
             when FLOPs are counted, for the types of their operands.
-        fingerprint_batches: Give each step a 64-bit fingerprint of its batches.
+        fingerprint_batches: Give each step 64-bit fingerprints of its batches: of
+            all, of their integers, of the numbers of their samples.
         topology: This rank's coordinates `dp tp pp cp ep`, and a `role`, where
             they are known better than a device mesh tells.
         fwd_bwd_factor: Accepted and unused: a whole step is counted, its
@@ -204,6 +205,7 @@ class AutoProfiler(Profiler):
         modules.called = self._settings.called
         if self._fingerprints is not None:
             self._fingerprints.stamps = self._stamps
+            self._fingerprints.resumed = bool(first)
         self._counting = None
         if self._measure_flops:
             self._counting = Counting(
@@ -231,6 +233,7 @@ class AutoProfiler(Profiler):
         undo.append(backward_passes(stamps, steps.after_backward))
         self._settings = Provenance(self._writer.note)
         fetched = self._fingerprints.fetched if self._fingerprints else None
+        undo += [self._fingerprints.seam()] if self._fingerprints else []
         undo.append(fetches(stamps, steps.abandoned, self._settings.loader, fetched))
         undo.append(optimizer_steps(stamps, steps))
         undo.append(checkpoints(stamps))

@@ -11,6 +11,7 @@ from pytscope.recording.keys import END, Key
 from pytscope.recording.plain import name_of
 from pytscope.recording.prefix import TYPES, alike, first_step
 from pytscope_torch.naming import name_step, unfold
+from pytscope_torch.stamps import RATE
 
 MAX_KEYS = 1_000_000
 """Keys of the shapes of steps that are remembered, all together."""
@@ -64,8 +65,8 @@ class Named:
 
     def __init__(self, keys: Sequence[object]) -> None:
         self.size = len(keys)
-        unfolded, self._places = unfold(keys)
-        self._keys = name_step(unfolded)
+        unfolded, places = unfold(keys)
+        self._keys, self._places = settled_rate(name_step(unfolded), places)
         self._taken = itemgetter(0, *self._places)  # of one place alone it would make no tuple
 
     def applied(self, values: list[Any], count: int) -> list[Any]:
@@ -84,6 +85,14 @@ class Named:
             for at, place in enumerate(self._places):
                 named[2 * at + 1 :: 2 * len(self._keys)] = values[place::size]
         return named
+
+
+def settled_rate(keys: list[object], places: list[int]) -> tuple[list[object], list[int]]:
+    """The keys of a step with its learning rate behind its end, where it is no earlier step's."""
+    if RATE not in keys or keys[-1] is not END:
+        return keys, places
+    order = sorted(range(len(keys)), key=lambda place: keys[place] is RATE)
+    return [keys[place] for place in order], [places[place] for place in order]
 
 
 class Naming:

@@ -1,64 +1,195 @@
-"""A 64-bit fingerprint of each step's batches: were two runs fed the same?"""
+"""64-bit fingerprints of each step's batches: were two runs fed the same?"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 
 from pytscope.recording.harmless import tried
-from pytscope.recording.keys import Open, Sample
-from pytscope_torch.provenance import HASH_BYTES, raw, sampled
+from pytscope.recording.keys import END, EXHAUSTED, FETCH, Open, Sample
 from pytscope_torch.quietly import quietly
-from pytscope_torch.stamps import Stamps
+from pytscope_torch.seams import Undo
+from pytscope_torch.seams.indices import Indices, draws
+from pytscope_torch.stamps import BACKWARD, EVALUATE, FORWARD, Stamps
+from pytscope_torch.states import HASH_BYTES, probed, raw, sampled
 
 ELEMENTS = 64
 """Elements of a tensor that count, evenly spaced in memory."""
 MOST_TENSORS = 8
 DEEPEST = 4
-COLUMN = Sample("i", ("batch_fingerprint",))
 BLOCK = Open("log")
+BATCH, INTEGERS, SAMPLES = (
+    "batch_fingerprint",
+    "batch_integers_fingerprint",
+    "batch_samples_fingerprint",
+)
 
 
 class Fingerprints:
-    """Hashes what a step's fetches brought, and gives the step the hash.
+    """Hashes what a step's fetches brought, and gives the step the hashes.
 
     Of each batch up to eight tensors in host memory, of each its type, its
     shape and 64 elements. A step of several batches has one hash of all of
-    them, in their order; an evaluation's are among them.
+    them, in their order. Where some of the tensors are of integers and some are
+    not, the step has a hash of those of integers, too: labels and tokens stay
+    what they are under augmentation. And it has one of the numbers that the
+    sampler drew, where samples have numbers.
+
+    Batches that a pass in eval mode follows are an evaluation's, and left out; so
+    are those that a loader gives, one after the other, before the first step: a
+    loop that goes on where it was passes over them. Where a framework may fetch
+    ahead, what belongs to the first step of a resumed run is not known.
+
+    Attributes:
+        stamps: The recording's stamps, from its start on.
+        resumed: Whether the recording goes on from a step.
     """
 
     def __init__(self) -> None:
-        self._digest: Any = None
+        self._indices = Indices()
+        self._used: list[Fetched] = []
+        self._waiting: list[Fetched] = []
+        self._ahead = False
+        self._columns: dict[tuple[str, ...], Sample] = {}
         self.stamps: Stamps | None = None
+        self.resumed = False
 
-    def fetched(self, batch: Any) -> None:
-        """A fetch has brought a batch."""
+    def seam(self) -> Undo:
+        """Have samplers tell which numbers they draw."""
+        return draws(self._indices.drawn)
+
+    def fetched(self, batch: Any, iterator: Any) -> None:
+        """A fetch has brought a batch, from a loader's iterator."""
         stamps = self.stamps
         if stamps is not None:
             since = stamps.now()
             with quietly():
-                tried(lambda: self._take(batch), lambda _: None)
+                tried(lambda: self._take(stamps, batch, iterator), lambda _: None)
             stamps.block(BLOCK, since)
 
-    def _take(self, batch: Any) -> None:
-        for count, tensor in enumerate(tensors(batch, DEEPEST)):
-            if count >= MOST_TENSORS:
-                return
-            part = sampled(tensor, ELEMENTS)
-            if part is not None:
-                if self._digest is None:
-                    self._digest = hashlib.blake2b(digest_size=HASH_BYTES)
-                self._digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-                self._digest.update(raw(part))
+    def _take(self, stamps: Stamps, batch: Any, iterator: Any) -> None:
+        self._settle(passes(stamps.events, fetches=None if stamps.told else 1))
+        if not stamps.steps and not stamps.told:
+            self._forget(id(iterator))
+        drawn = probed(lambda: self._indices.taken(iterator))
+        self._waiting.append(fetched(batch, id(iterator), drawn))
+        self._ahead = stamps.told and self.resumed and not stamps.steps
+
+    def _settle(self, seen: Sequence[object]) -> None:
+        """What became of the batches that were waiting, by the passes since, in their order."""
+        if self._waiting and seen and seen[0] is EVALUATE:
+            self._forget(self._waiting[-1].source)
+        if FORWARD in seen or BACKWARD in seen:
+            self._used += self._waiting
+            self._waiting = []
+
+    def _forget(self, source: int) -> None:
+        """Leave out what an iterator gave and no training pass has used."""
+        self._waiting = [one for one in self._waiting if one.source != source]
 
     def __call__(self, values: list[Any]) -> None:
-        """Add the step's fingerprint to its values."""
-        digest, self._digest = self._digest, None
-        if digest is not None:
-            values += (COLUMN, (int.from_bytes(digest.digest(), "little", signed=True),))
+        """Add the step's fingerprints to its values."""
+        if not (self._waiting or self._used) or self.stamps is None:
+            return
+        self._settle(passes(self.stamps.events, fetches=0))
+        fed = [*self._used, *self._waiting]
+        self._used, self._waiting = [], []
+        told = {} if self._ahead and len(fed) > 1 else self._told(fed)
+        self._ahead = False
+        if told:
+            names = tuple(told)
+            column = self._columns.setdefault(names, Sample("i", names))
+            values += (column, tuple(told.values()))
+
+    def _told(self, fed: Sequence[Fetched]) -> dict[str, int]:
+        """Signed 64-bit integers by name."""
+        floats = any(one.floats for one in fed)
+        found = {
+            BATCH: [one.batch for one in fed],
+            INTEGERS: [one.integers for one in fed] if floats else [],
+            SAMPLES: [] if any(one.samples is None for one in fed) else [o.samples for o in fed],
+        }
+        known = {name: [*filter(None, hashes)] for name, hashes in found.items()}
+        return {name: joined(hashes) for name, hashes in known.items() if hashes}
+
+
+class Fetched(NamedTuple):
+    """What a fetch brought.
+
+    Attributes:
+        source: Which iterator it was from.
+        batch: Hash of all its tensors that count, or None.
+        integers: Hash of those of integers, or None.
+        floats: Whether there are others.
+        samples: Hash of its samples' numbers, or None.
+    """
+
+    source: int
+    batch: bytes | None
+    integers: bytes | None
+    floats: bool
+    samples: bytes | None
+
+
+def fetched(batch: Any, source: int, drawn: bytes | None) -> Fetched:
+    """The hashes of a batch.
+
+    Args:
+        batch: As the loader gave it.
+        source: Which iterator it was from.
+        drawn: The numbers of its samples, or None.
+    """
+    every, integers, floats = [], [], False
+    for _, tensor in zip(range(MOST_TENSORS), tensors(batch, DEEPEST), strict=False):
+        part = probed(partial(sampled, tensor, ELEMENTS))
+        if part is None:
+            continue
+        data = f"{tensor.dtype}{tuple(tensor.shape)}".encode() + raw(part)
+        every.append(data)
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            floats = True
+        else:
+            integers.append(data)
+    known = None if drawn is None else hashed((drawn,))
+    return Fetched(source, hashed(every), hashed(integers), floats, known)
+
+
+def hashed(parts: Iterable[bytes]) -> bytes | None:
+    """A 64-bit hash of some bytes; None of none at all."""
+    data = b"".join(parts)
+    return hashlib.blake2b(data, digest_size=HASH_BYTES).digest() if data else None
+
+
+def joined(hashes: Sequence[bytes]) -> int:
+    """Hashes of batches as that of a step: a single one is it."""
+    one = hashes[0] if len(hashes) == 1 else hashed(hashes) or b""
+    return int.from_bytes(one, "little", signed=True)
+
+
+def passes(events: Sequence[Any], fetches: int | None) -> list[object]:
+    """The passes of the step that goes on since a fetch, in their order.
+
+    Args:
+        events: Keys and their stamps, in turn.
+        fetches: Fetches at the end of the list to pass over; None passes over all,
+            and looks for training's alone.
+    """
+    found: list[object] = []
+    for place in range(len(events) // 2 * 2 - 2, -1, -2):
+        key = events[place]
+        if key is END or (key is FETCH and fetches == 0):
+            break
+        if key is EXHAUSTED and fetches is not None:  # it gave nothing
+            fetches += 1
+        elif key is FETCH and fetches:
+            fetches -= 1
+        elif key is FORWARD or key is BACKWARD or (key is EVALUATE and fetches is not None):
+            found.append(key)
+    return found[::-1]
 
 
 def tensors(batch: Any, depth: int) -> Iterator[torch.Tensor]:

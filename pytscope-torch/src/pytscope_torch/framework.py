@@ -82,6 +82,7 @@ class Told:
     def __init__(self, profiler: AutoProfiler, phases: Iterable[str] = ()) -> None:
         self._profiler = profiler
         self._stamps = profiler._stamps  # noqa: SLF001  # this is its other half
+        self._stamps.told = True
         self._surroundings: list[bool] = []
         profiler._writer.note("instrumentation", {"seams": list(phases)})  # noqa: SLF001  # as above
 

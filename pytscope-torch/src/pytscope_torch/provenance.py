@@ -7,8 +7,6 @@ the training thread and in about a millisecond; hashing is a thread's work.
 
 from __future__ import annotations
 
-import hashlib
-import random
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -20,14 +18,12 @@ import torch
 from torch import nn
 
 from pytscope.recording.harmless import harmless, tried
+from pytscope_torch.groups import optimizer_settings, steps_made
+from pytscope_torch.loading import loader_settings
 from pytscope_torch.quietly import quietly
 from pytscope_torch.seams.modules import is_compiled
+from pytscope_torch.states import Weights, hashed, probed, random_states
 
-HASH_BYTES = 8
-EACH = 16
-"""Elements of a parameter that go into the hash of the weights, evenly spaced in memory."""
-MOST_PARAMETERS = 1024
-"""Parameters of which elements are taken; of more, evenly spaced ones."""
 MOST_LOADERS = 8
 WRITTEN_AFTER = 2
 """Steps after which it is written: a model that was not given is first seen in the second."""
@@ -53,14 +49,18 @@ class Provenance:
         self._optimizer: Callable[[], Any] = lambda: None
         self._loaders: list[dict[str, Any]] = []
         self._autocast: dict[str, str] | None = None
-        self._states: dict[str, Any] = {}
-        self._weights: Weights | None = None
+        self._initial = Taken()
+        self._first = Taken()
+        self._optimizer_told: dict[str, Any] | None = None
         self._thread: threading.Thread | None = None
 
     def of(self, modules: Callable[[], list[nn.Module]], optimizer: Callable[[], Any]) -> None:
         """Look at the modules whose calls are stamped, and the optimizer that owns the steps."""
         self._modules = modules
         self._optimizer = optimizer
+        with quietly():
+            self._initial = Taken(random_states(), probed(lambda: Weights(self._parameters(), 0)))
+            self._optimizer_told = probed(lambda: optimizer_settings(optimizer()))
 
     def device(self) -> torch.device | None:
         """Where the model is, as far as is known."""
@@ -76,7 +76,8 @@ class Provenance:
     def loader(self, loader: Any) -> None:
         """A loader's iterator is being made."""
         if len(self._loaders) < MOST_LOADERS:
-            settings = tried(lambda: loader_settings(loader), lambda _: {})
+            with quietly():
+                settings = tried(lambda: loader_settings(loader), lambda _: {})
             if settings and settings not in self._loaders:
                 self._loaders.append(settings)
 
@@ -92,8 +93,8 @@ class Provenance:
         """
         with quietly():
             if steps == 1:
-                self._states = random_states()
-                self._weights = probed(lambda: Weights(self._parameters()))
+                self._first = Taken(random_states(), probed(lambda: Weights(self._parameters(), 1)))
+                self._optimizer_told = probed(self._stepped)
             if steps == WRITTEN_AFTER:
                 self._write()
 
@@ -119,6 +120,7 @@ class Provenance:
             "parallelism": probed(lambda: parallelism(self._modules())),
             "model": probed(self._model),
             "loaders": list(self._loaders),
+            "optimizer": self._optimizer_told,
         }
         self._thread = threading.Thread(
             target=self._finish, args=(values,), name="pytscope-torch", daemon=True
@@ -128,112 +130,61 @@ class Provenance:
             return
         self._finish(values)
 
+    def _stepped(self) -> dict[str, Any] | None:
+        """What is known of the optimizer once it has stepped, of one found late not all."""
+        found = self._optimizer()
+        told = self._optimizer_told or optimizer_settings(found)
+        if told is None:
+            return None
+        known = {} if self._optimizer_told else {"state_at_start": None}
+        return {**told, **known, "steps_after_first": steps_made(found)}
+
     def _model(self) -> dict[str, Any]:
-        held = [(p.numel(), p.requires_grad) for _, p in self._parameters()]
-        return {"parameters": sum(n for n, _ in held), "trained": sum(n for n, on in held if on)}
+        held = [(p.numel(), p.requires_grad, str(p.dtype)) for _, p in self._parameters()]
+        kinds = dict.fromkeys(sorted(kind for _, _, kind in held), 0)
+        for n, _, kind in held:
+            kinds[kind] += n
+        return {
+            "parameters": sum(n for n, _, _ in held),
+            "trained": sum(n for n, on, _ in held if on),
+            "dtypes": {kind.removeprefix("torch."): n for kind, n in kinds.items()},
+        }
 
     def _finish(self, values: dict[str, Any]) -> None:
         with harmless("noting what PyTorch was set to"):
-            weights = self._weights
-            random_hashes = {name: probed(partial(hashed, s)) for name, s in self._states.items()}
+            random_hashes = self._first.random_hashes()
             found = {
                 **values,
+                "initial_random_states": self._initial.random_hashes(),
+                "initial_weights": self._initial.weights_told(),
                 "random_states": {**random_hashes, "after_step": 1} if random_hashes else None,
-                "weights": None if weights is None else probed(weights.told),
+                "weights": self._first.weights_told(),
             }
             self._note("torch", found)
 
 
-def probed(read: Callable[[], Any]) -> Any:
-    """What a probe finds; None when it fails, for each stands alone."""
-    return tried(read, lambda _: None)
-
-
-def hashed(*parts: Any) -> str:
-    """A 64-bit hash of bytes, or of what prints as itself, as hexadecimal digits."""
-    digest = hashlib.blake2b(digest_size=HASH_BYTES)
-    for part in parts:
-        digest.update(part if isinstance(part, bytes) else repr(part).encode())
-    return digest.hexdigest()
-
-
-def random_states() -> dict[str, Any]:
-    """The states of the random number generators in use, none advanced."""
-    found: dict[str, Any] = {"python": random.getstate()}
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        found["numpy"] = probed(lambda: _numpy_state(numpy_random))
-    found["torch"] = probed(lambda: raw(torch.get_rng_state()))
-    if torch.cuda.is_initialized():
-        found["cuda"] = probed(lambda: raw(torch.cuda.get_rng_state()))
-    return found
-
-
-def _numpy_state(numpy_random: Any) -> tuple[Any, ...]:
-    kind, keys, *rest = numpy_random.get_state()
-    return (kind, keys.tobytes(), *rest)
-
-
-def raw(tensor: torch.Tensor) -> bytes:
-    """The bytes of a plain tensor in host memory."""
-    return bytes(tensor.contiguous().view(torch.uint8).tolist())
-
-
-class Weights:
-    """Elements of parameters, taken now without waiting and hashed when asked for.
-
-    At most 16 elements of a parameter, evenly spaced in memory, of at most
-    1,024 parameters; of a sharded one, of the shard that is here.
+class Taken:
+    """What was taken at one moment, to be hashed when asked for.
 
     Args:
-        parameters: The parameters and their names.
+        states: States of random number generators.
+        weights: Elements of the weights, or None.
     """
 
-    def __init__(self, parameters: list[tuple[str, torch.Tensor]]) -> None:
-        taken = parameters[:: -(-len(parameters) // MOST_PARAMETERS) or 1]
-        self._names: list[Any] = []
-        parts: dict[tuple[Any, Any], list[torch.Tensor]] = {}
-        for name, parameter in taken:
-            part = probed(partial(sampled, parameter, EACH))
-            if part is not None:
-                self._names.append((name, tuple(parameter.shape), str(parameter.dtype)))
-                parts.setdefault((part.device, part.dtype), []).append(part)
-        self._parts = [torch.cat(some) for some in parts.values()]
-        self._ready = torch.cuda.Event() if torch.cuda.is_initialized() else None
-        if self._ready is not None:
-            self._ready.record()
+    def __init__(
+        self, states: dict[str, Any] | None = None, weights: Weights | None = None
+    ) -> None:
+        self._states = states or {}
+        self._weights = weights
 
-    def told(self) -> dict[str, Any] | None:
-        """The hash and what it is of; None without a parameter that can be read."""
-        if not self._names:
-            return None
-        data = [raw(part) for part in self._read()]
-        sampling = {"elements_each": EACH, "parameters": len(self._names), "after_step": 1}
-        return {"hash": hashed(self._names, *data), **sampling}
+    def random_hashes(self) -> dict[str, Any] | None:
+        """A hash of each state; None without any."""
+        found = {name: probed(partial(hashed, s)) for name, s in self._states.items()}
+        return found or None
 
-    def _read(self) -> list[torch.Tensor]:
-        if self._ready is None:
-            return [part.cpu() for part in self._parts]
-        self._ready.synchronize()  # this thread waits, not the training
-        with torch.cuda.stream(torch.cuda.Stream()):
-            return [part.cpu() for part in self._parts]
-
-
-def sampled(tensor: torch.Tensor, elements: int) -> torch.Tensor | None:
-    """Evenly spaced elements of a tensor, in the order of memory: a view.
-
-    Returns:
-        None for a tensor that has none here, and for one whose operators run in
-        Python, such as a fake one: those of two threads would get in each other's way.
-    """
-    own = getattr(tensor, "_local_tensor", tensor)
-    if type(own).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
-        return None
-    own = own.detach()
-    if own.layout is not torch.strided or own.device.type == "meta" or not own.numel():
-        return None
-    step = max(1, own.numel() // elements)
-    return own.as_strided((min(elements, own.numel()),), (step,))
+    def weights_told(self) -> dict[str, Any] | None:
+        """The hash of the weights and what it is of; None when there is nothing to hash."""
+        return None if self._weights is None else probed(self._weights.told)
 
 
 def settings() -> dict[str, Any]:
@@ -258,6 +209,7 @@ def settings() -> dict[str, Any]:
             "tf32_matmul": probed(lambda: cuda.matmul.allow_tf32),
             "tf32_cudnn": probed(lambda: cudnn.allow_tf32),
             "fp32_matmul": probed(lambda: cuda.matmul.fp32_precision),
+            "default_dtype": str(torch.get_default_dtype()).removeprefix("torch."),
             "bf16_reduction": probed(lambda: cuda.matmul.allow_bf16_reduced_precision_reduction),
         },
         "initial_seed": torch.initial_seed(),
@@ -329,13 +281,3 @@ def _mesh(parameter: torch.Tensor) -> Iterator[str]:
         names = mesh.mesh_dim_names or [""] * mesh.ndim
         dims = (f"{name}={size}" for name, size in zip(names, mesh.shape, strict=True))
         yield " ".join((*dims, str(getattr(parameter, "placements", ""))))
-
-
-def loader_settings(loader: Any) -> dict[str, Any]:
-    """What a DataLoader was made with."""
-    kinds = ("sampler", "batch_sampler", "dataset")
-    plain = ("batch_size", "num_workers", "pin_memory", "prefetch_factor", "persistent_workers")
-    return {
-        **{name: getattr(loader, name, None) for name in (*plain, "drop_last", "in_order")},
-        **{name: type(getattr(loader, name, None)).__name__ for name in kinds},
-    }

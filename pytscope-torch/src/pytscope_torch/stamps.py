@@ -9,9 +9,10 @@ into names in the writer's thread, once per shape of step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
-from pytscope.recording.keys import CLOSE, END, EXHAUSTED, FETCH, SKIPPED, Key, Open
+from pytscope.recording.keys import CLOSE, END, EXHAUSTED, FETCH, SKIPPED, Key, Open, Sample
 from pytscope_torch.device_waits import DeviceWaits
 
 GAP = Key("gap")
@@ -22,6 +23,9 @@ BROKE = Key("broke")
 """An exception left the forward or backward pass that has just been closed."""
 TRAINS = Key("trains")
 """The forward pass that has just been opened is a training step's: somebody told so."""
+
+RATE = Sample("s", ("lr",))
+"""The learning rate that the step is made with; written before its end, and put behind it later."""
 
 CREATE = Open("data")
 """The loader's iterator is made; data is fetched next."""
@@ -44,6 +48,8 @@ PASSES = (FORWARD, EVALUATE, NO_GRAD)
 WHOLE = (OPTIMIZER, TIDYING, CHECKPOINT, COMM, COMPILE)
 OPENED = frozenset((CREATE, FETCH, *PASSES, BACKWARD, *WHOLE))
 """What `Stamps.open` opens: a gap ends there."""
+NO_RATE = (LookupError, AttributeError, TypeError)
+"""What an optimizer without a learning rate raises."""
 SELDOM = 8
 """Steps that may pass before somebody looks at what hardly ever changes."""
 
@@ -72,6 +78,7 @@ class Stamps:
             other passes are part of it.
         compiling: Whether a compiler is at work, which differentiates what it compiles.
         fetched: Whether a fetch has been seen.
+        told: Whether a framework runs the loop, which may fetch some batches ahead.
         owed: Whether a step ended in a backward pass that goes on.
         reduced: Runs a backward pass whose gradients may be all-reduced; or None.
         waiting: Whether the thread waits for other ranks.
@@ -85,6 +92,8 @@ class Stamps:
         "_clock",
         "_ended",
         "_foreign",
+        "_rate",
+        "_rated",
         "_sampling",
         "compiling",
         "device",
@@ -100,6 +109,7 @@ class Stamps:
         "sample",
         "stepping",
         "steps",
+        "told",
         "waiting",
         "watched",
     )
@@ -120,6 +130,8 @@ class Stamps:
         self._ended = ended
         self.reading = clock if synchronize is None else waiting(synchronize, clock)
         self._sampling = False
+        self._rate: Any = None
+        self._rated: tuple[float] | None = None
         self.here = here
         self.sample: Callable[[list[Any], list[Any]], int] | None = None
         self.due = 0
@@ -127,6 +139,7 @@ class Stamps:
         self.stepping = 0
         self.compiling = False
         self.fetched = False
+        self.told = False
         self.passed = False
         self.watched = True
         self.owed = False
@@ -176,11 +189,28 @@ class Stamps:
         events.append(key)
         events.append(self._clock())
 
-    def end_step(self, *, closing: bool, skipped: bool = False) -> None:
-        """End the optimizer step, and the optimizer's block if it is open."""
+    def end_step(self, *, closing: bool, skipped: bool = False, optimizer: Any = None) -> None:
+        """End the optimizer step, and the optimizer's block if it is open.
+
+        Args:
+            closing: Whether it is open.
+            skipped: Whether no parameter was changed.
+            optimizer: The optimizer that stepped, of whose first group the learning rate is noted.
+        """
         reading = self.reading
         now = reading()
         events = self.events
+        if optimizer is not None:
+            try:
+                rate = optimizer.param_groups[0]["lr"]
+            except NO_RATE:
+                rate = None
+            if rate is not self._rate:  # seldom: a constant stays the same object
+                self._rate, self._rated = rate, plain_rate(rate)
+            rated = self._rated
+            if rated is not None:
+                events.append(RATE)
+                events.append(rated)
         if closing:
             events.append(CLOSE)
             events.append(now)
@@ -243,6 +273,13 @@ def waiting(wait: Callable[[], None], clock: Callable[[], int]) -> Callable[[], 
         return clock()
 
     return reading
+
+
+def plain_rate(rate: Any) -> tuple[float] | None:
+    """A learning rate as the value of a `RATE`; None for one that is in a tensor."""
+    if type(rate) is float:
+        return (rate,)
+    return (float(rate),) if isinstance(rate, Real) else None
 
 
 def nowhere() -> bool:

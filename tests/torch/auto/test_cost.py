@@ -88,7 +88,7 @@ def test_entries_a_step(training: Training, silent: Any) -> None:
         training(steps)
         return len(silent._events) - before
 
-    assert a_step(entries) == (22 if silent._stamps.fetched else 18)
+    assert a_step(entries) == (24 if silent._stamps.fetched else 20)
 
 
 def test_stamps_leave_nothing_to_the_garbage_collector(training: Training, silent: Any) -> None:
@@ -98,7 +98,7 @@ def test_stamps_leave_nothing_to_the_garbage_collector(training: Training, silen
     training(200)
     gc.collect()
     assert len(gc.get_objects()) - before < 20
-    assert len(silent._events) >= 204 * 18
+    assert len(silent._events) >= 204 * 20
 
 
 def test_naming_looks_at_shapes_and_not_at_steps(training: Training, silent: Any) -> None:
@@ -119,7 +119,7 @@ def test_bytes_a_step(loop: Training, tmp_path: Path) -> None:
             loop(1_000)
             prof._writer.flush()
             sizes.append(file.stat().st_size)
-    assert (sizes[2] - sizes[1]) / 1_000 < 50
+    assert (sizes[2] - sizes[1]) / 1_000 < 58  # eight of them are the learning rate
     assert len(attempt(file.read_bytes())["steps"]) == 3_000
 
 

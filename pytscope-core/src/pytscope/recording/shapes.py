@@ -118,7 +118,7 @@ class Shapes:
         for column in logged:
             pattern.add(*column)
         for i, key in plan.samples:
-            _sampled(key, values[i], pattern)
+            _sampled(key, values[i], pattern, logged)
         return pattern
 
     def _literal(self, tiling: Tiling, values: list[tuple[object, Any]]) -> Pattern:
@@ -127,11 +127,12 @@ class Shapes:
         pattern = Pattern(1, meta_of(tiling))
         for name, ns in phases:
             pattern.add("p", name, [ns])
-        for column in self._logged([(k, [v]) for k, v in values if k is LOG or k is EXTRA]) or ():
+        logged = self._logged([(k, [v]) for k, v in values if k is LOG or k is EXTRA]) or ()
+        for column in logged:
             pattern.add(*column)
         for key, value in values:
             if isinstance(key, Sample):
-                _sampled(key, [value], pattern)
+                _sampled(key, [value], pattern, logged)
         if not pattern:  # a step without a byte would not be read
             pattern.add("p", "other", [0])
         return pattern
@@ -174,6 +175,11 @@ def _fits(column: Sequence[int]) -> bool:
     return INT64[0] <= min(column) and max(column) <= INT64[1]
 
 
-def _sampled(key: Sample, rows: Sequence[Sequence[Any]], pattern: Pattern) -> None:
+def _sampled(
+    key: Sample, rows: Sequence[Sequence[Any]], pattern: Pattern, logged: Sequence[Column]
+) -> None:
+    """Pack a sample's columns, except numbers that were logged under their name as well."""
+    told = {name for _, name, _ in logged} if logged and key.kind in "is" else ()
     for name, column in zip(key.columns, zip(*rows, strict=True), strict=True):
-        pattern.add(key.kind, name, column)
+        if name not in told:
+            pattern.add(key.kind, name, column)

@@ -19,7 +19,7 @@ def fetches(
     stamps: Stamps,
     before: Callable[[], None],
     made: Callable[[Any], None],
-    fetched: Callable[[Any], None] | None = None,
+    fetched: Callable[[Any, Any], None] | None = None,
 ) -> Undo:
     """Stamp the fetches of every `DataLoader`; the iterators stay the loader's own.
 
@@ -27,7 +27,7 @@ def fetches(
         stamps: Where to.
         before: Called before a fetch that comes in an optimizer's step.
         made: Called with each loader of which an iterator was made.
-        fetched: Called with each batch, or None.
+        fetched: Called with each batch and the iterator it is from, or None.
     """
     base = _module._BaseDataLoaderIter  # noqa: SLF001  # the one class of its iterators
     undo = [
@@ -61,7 +61,7 @@ def _fetching(
     stamps: Stamps,
     before: Callable[[], None],
     fetch: Any,
-    fetched: Callable[[Any], None] | None,
+    fetched: Callable[[Any, Any], None] | None,
 ) -> Any:
     @functools.wraps(fetch)
     def __next__(self: Any) -> Any:  # noqa: N807  # as above
@@ -85,7 +85,7 @@ def _fetching(
         events.append(CLOSE)
         events.append(now)
         if fetched is not None:
-            fetched(batch)
+            fetched(batch, self)
         return batch
 
     pass_over(__next__)

@@ -190,7 +190,7 @@ class Steps:
         if self._alone and stamps.stepping and not stamps.inside:
             self._alone = False
             stamps.stepping = 0
-            stamps.end_step(closing=True)
+            stamps.end_step(closing=True, optimizer=optimizer)
             return
         if stamps.inside:  # it stepped in the backward pass
             stamps.owed = stamps.owed or self._owner.is_((optimizer,))
@@ -203,7 +203,7 @@ class Steps:
         owned = self._owned()
         self._nest.clear()
         if owned:
-            stamps.end_step(closing=True)
+            stamps.end_step(closing=True, optimizer=self._owner.found)
         else:
             stamps.close()
 
@@ -219,7 +219,7 @@ class Steps:
         """A backward pass is over; an optimizer may have stepped inside of it."""
         if self._stamps.owed:
             self._stamps.owed = False
-            self._stamps.end_step(closing=False)
+            self._stamps.end_step(closing=False, optimizer=self._owner.found)
 
     def abandoned(self) -> None:
         """Leave the optimizer steps that an exception has ended.
@@ -258,7 +258,8 @@ class Steps:
                 self._scaling = False
             if self._owner.is_([*self._nest, optimizer]):
                 skipped = not self._nest or overflowed(scaler, optimizer)
-                stamps.end_step(closing=True, skipped=skipped)
+                owner = self._owner.found
+                stamps.end_step(closing=True, skipped=skipped, optimizer=owner)
             else:
                 stamps.close()
             self._nest.clear()
