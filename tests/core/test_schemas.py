@@ -57,7 +57,7 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
 REPORT = validator("report")
 
 
-@pytest.mark.parametrize("name", ["report", "step", "plugins"])
+@pytest.mark.parametrize("name", ["report", "step", "plugins", "diff", "check"])
 def test_the_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schema(name))
     assert schema(name)["title"] == f"pytscope.{name}/1"
@@ -199,7 +199,8 @@ def test_a_missing_key_and_a_wrong_type_are_noticed_wherever_they_are(documents)
                 unnoticed.append((*above, key, wrong == "absent"))
     # Left out when reproducible, or absent when a plugin's analysis is.
     optional = {"path", "created_epoch_ns", "load_ns", "slow_ns"}
-    absent = {("analyses", "timing"), ("analyses", "interruptions")}
+    names = ("timing", "interruptions", "event_mask", "spikes", "instability")
+    absent = {("analyses", name) for name in names}
     found = [
         place
         for place in unnoticed

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytscope.api import analyze, open  # noqa: A004  # `pytscope.open` is the documented name
+    from pytscope.api import analyze, diff, open  # noqa: A004  # `pytscope.open` is the documented name
     from pytscope.model.errors import (
         Inconclusive,
         NotApplicable,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {
-    "api": ("analyze", "open"),
+    "api": ("analyze", "diff", "open"),
     "model.errors": (
         "Inconclusive",
         "NotApplicable",
@@ -117,6 +117,7 @@ __all__ = [
     "__version__",
     "analyze",
     "analyzer",
+    "diff",
     "hookimpl",
     "open",
     "reporter",

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytscope.analysis.options import AnalyzeOptions
 from pytscope.analysis.orchestrator import analyze as analyze_run
+from pytscope.model.comparison import Comparison
 from pytscope.model.errors import RunUnreadable
 from pytscope.model.report import Report
 from pytscope.plugins.registry import Registry, load_registry
 from pytscope.plugins.selection import PluginSelection, raises_plugin_errors
 from pytscope.runs.opening import open_run
 from pytscope.runs.run import Run
+
+if TYPE_CHECKING:  # an analysis needs none of it
+    from pytscope.diffing.noise import NoiseStore
 
 
 def open(  # noqa: A001  # read as `pytscope.open`
@@ -107,3 +111,59 @@ def analyze(
     else:
         run = opened(path_or_run, registry, source=source, attempt=attempt)
     return analyze_run(run, registry, options)
+
+
+def diff(
+    *runs: str | Path | Run,
+    vs: str | Path | Run | Sequence[str | Path | Run] = (),
+    source: str | None = None,
+    warmup: int | None = None,
+    steps: tuple[int | None, int | None] | None = None,
+    noise: NoiseStore | None = None,
+    fail_on: float | None = None,
+    detailed: bool = False,
+    raise_errors: bool = False,
+    plugins: PluginSelection | None = None,
+) -> Comparison:
+    """Compare runs: what they were made with, where they part, what came of it.
+
+    Args:
+        runs: Paths, as for `open`, or opened runs. Without `vs` the first is
+            compared with each of the others; an attempt of its own is opened
+            with `open(path, attempt=N)`.
+        vs: The runs of a second arm; then `runs` are the first, and both are
+            taken for repeats of each other.
+        source: As for `open`; for paths only.
+        warmup: Warm-up steps a rank and attempt, which leave the durations;
+            None for the recorded number or, without one, an automatic choice.
+        steps: First and last step, both included; None for an open end.
+        noise: What earlier repeats came to, from `NoiseStore.read`.
+        fail_on: Relative worsening from which on the comparison's `gate` is
+            `failed`, such as 0.05; 0 for any regression; None for no gate.
+        detailed: Show facts that hardly change numbers in the panels, too.
+        raise_errors: Raise when a plugin fails, instead of reporting it.
+        plugins: Which plugins to load; by default what the environment says.
+
+    Raises:
+        PytscopeError: One of its kinds says what cannot be done and why.
+    """
+    from pytscope.diffing.compare import compare
+    from pytscope.diffing.gate import RegressionGate
+    from pytscope.diffing.noise import NoiseStore
+    from pytscope.diffing.options import Compared, CompareOptions
+
+    raises = raise_errors or raises_plugin_errors(os.environ)
+    selection = plugins or PluginSelection.from_environment(os.environ)
+    registry = load_registry(selection, raise_errors=raises)
+
+    def read(given: Sequence[str | Path | Run]) -> list[Run]:
+        return [r if isinstance(r, Run) else opened(r, registry, source=source) for r in given]
+
+    second = [vs] if isinstance(vs, str | Path | Run) else vs
+    options = CompareOptions(
+        analysis=AnalyzeOptions(warmup=warmup, steps=steps, raise_errors=raises),
+        noise=noise or NoiseStore(),
+        gate=None if fail_on is None else RegressionGate(fail_on),
+        detailed=detailed,
+    )
+    return compare(Compared.of(read(runs), read(second)), registry, options)

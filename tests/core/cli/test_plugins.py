@@ -205,7 +205,7 @@ class TestListing:
         assert result.code == 0
         blocks = result.out.split("\n\n")
         assert blocks[0].startswith("builtin (pytscope-core")
-        assert "  reporters: json, markdown, text" in blocks[0]
+        assert "  reporters: github, json, junit, markdown, sarif, text" in blocks[0]
         assert "  rules: ACME.FIRES" in blocks[1]
         assert "cli_broken (cli-broken 1.0): broken" in result.out
         assert r"cli_broken, load: ImportError: no \x1b[31mluck" in blocks[-1]

@@ -7,7 +7,7 @@ import pytest
 from tests.core.test_schemas import schema
 
 
-@pytest.mark.parametrize("name", ["report", "step", "plugins"])
+@pytest.mark.parametrize("name", ["report", "step", "plugins", "diff", "check"])
 def test_a_schema_is_printed_as_it_is(cli, name):
     result = cli("schema", name)
     assert (result.code, result.err) == (0, "")

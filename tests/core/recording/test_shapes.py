@@ -81,3 +81,30 @@ def test_device_scalars_of_any_kind_are_read_or_left_out(tmp_path: Path) -> None
                 prof.log(loss=OnDevice(value))
     logged = [{"loss": 1.5}, {"loss": 2}, {"loss": 1}, {}, {}, {"loss": 2.5}]
     assert scalars(tmp_path) == logged
+
+
+class Rates:
+    """A collector whose column has a name that loops log, too."""
+
+    name = "rates"
+
+    def start(self, info: Any) -> dict[str, str]:
+        assert info["rank"] == 0
+        return {"lr": "s"}
+
+    def sample(self) -> tuple[float]:
+        return (0.5,)
+
+    def stop(self) -> None:
+        """Nothing to undo."""
+
+
+def test_what_is_logged_counts_rather_than_what_is_sampled_by_that_name(tmp_path: Path) -> None:
+    with Profiler(tmp_path, inline=True, collectors=[Rates()]) as prof:
+        for step in range(4):
+            with prof.step():
+                prof.mark("forward")
+                prof.log(loss=1.0, lr=float(step) if step % 2 else None)
+    assert [row["lr"] for row in scalars(tmp_path)] == [0.5, 1.0, 0.5, 3.0]
+    header = attempt((tmp_path / "rank00000.pts").read_bytes())
+    assert len(header["steps"]) == 4

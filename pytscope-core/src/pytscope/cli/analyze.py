@@ -27,7 +27,8 @@ _PATTERNS = Parsed("RULES", read.patterns)
     "formats",
     type=Parsed("FORMAT[:FILE]", read.target),
     multiple=True,
-    help="text, json, markdown or a plugin's format, to standard output or a file; repeatable.",
+    help="text, json, markdown, github, junit, sarif or a plugin's format; to standard output or a "
+    "file; repeatable.",
 )
 @click.option(
     "--warmup",

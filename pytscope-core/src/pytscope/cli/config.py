@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from pytscope.cli import parameters as read
+from pytscope.cli.check_settings import CheckSettings, check_settings
 from pytscope.cli.parameters import Auto, Never
 from pytscope.cli.presentation import COLORS
 from pytscope.model.errors import UsageError
@@ -40,6 +41,7 @@ class Config:
         width: Columns.
         ascii: Whether only ASCII may be used.
         rules: Thresholds by rule.
+        check: What `pytscope check` holds runs to.
     """
 
     path: Path | None = None
@@ -56,6 +58,7 @@ class Config:
     width: int | None = None
     ascii: bool | None = None
     rules: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    check: CheckSettings | None = None
 
 
 def find_config(folder: Path) -> Config:
@@ -183,4 +186,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "width": _text(read.columns),
     "ascii": _flag,
     "rules": _rules,
+    "check": check_settings,
 }

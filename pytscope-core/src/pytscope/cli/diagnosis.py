@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from pytscope.analysis.orchestrator import analyzed
 from pytscope.api import opened
@@ -10,6 +11,7 @@ from pytscope.cli import gates
 from pytscope.cli.asked import Asked, analyze_options, look
 from pytscope.cli.config import Config
 from pytscope.cli.formats import checked_targets, draw
+from pytscope.cli.kept import must_be_elsewhere
 from pytscope.cli.output import say
 from pytscope.cli.presentation import Presentation
 from pytscope.cli.progress import reading
@@ -42,6 +44,7 @@ def diagnose(
     """
     reraise = raises_plugin_errors(os.environ)
     targets = checked_targets(asked.formats, registry)
+    must_be_elsewhere([t.file for t in targets], Path(path), "Give the report another file.")
     options = analyze_options(asked, config, registry, raise_errors=reraise)
     with reading(path):
         run = opened(path, registry, source=asked.source, attempt=asked.attempt)

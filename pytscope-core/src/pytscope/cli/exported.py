@@ -11,6 +11,7 @@ from pytscope.analysis.options import AnalyzeOptions
 from pytscope.analysis.orchestrator import prepare
 from pytscope.api import opened
 from pytscope.cli.export import Wanted, form_of
+from pytscope.cli.kept import must_be_elsewhere
 from pytscope.cli.output import say, write_stdout, written
 from pytscope.cli.progress import reading
 from pytscope.cli.selection import selected_registry
@@ -21,8 +22,6 @@ from pytscope.runs.opening import must_exist
 from pytscope.runs.run import Run
 
 _MOST_RANKS = 8
-_RECORDED = ("steps.jsonl", "run.json")
-"""Names that recorders of 0.2.x give to their files."""
 
 
 def export_run(wanted: Wanted) -> None:
@@ -41,7 +40,7 @@ def export_run(wanted: Wanted) -> None:
         from pytscope.exporting.parquet import arrow
 
         arrow()  # say that it is missing before a long read
-    _must_be_elsewhere(wanted.output, Path(wanted.run))
+    must_be_elsewhere([wanted.output], Path(wanted.run), "Give -o another name.")
     warmup = None if wanted.warmup == "auto" else wanted.warmup
     with reading(wanted.run):
         run = opened(wanted.run, registry, source=wanted.source, attempt=wanted.attempt)
@@ -69,17 +68,6 @@ def _write(run: Run, form: str, path: Path) -> None:
         else:
             for text in TEXTS[form](run):
                 file.write(text.encode())
-
-
-def _must_be_elsewhere(output: Path | None, run: Path) -> None:
-    """A recording is never written over by its own export."""
-    if output is None:
-        return
-    target, source = output.resolve(), run.resolve()
-    recorded = target.suffix == ".pts" or target.name in _RECORDED
-    if target == source or (recorded and source in target.parents):
-        msg = f"{output} is part of the run itself"
-        raise UsageError(msg, hint="Give -o another name.")
 
 
 def _of_ranks(run: Run, wanted: tuple[tuple[int, int], ...] | None) -> Run:

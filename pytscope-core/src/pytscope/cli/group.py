@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from pytscope.cli.analyze import analyze
+from pytscope.cli.check import check
 from pytscope.cli.demo import demo
+from pytscope.cli.diff import diff
 from pytscope.cli.explain import explain
 from pytscope.cli.export import export
 from pytscope.cli.plugins import plugins
@@ -53,5 +55,5 @@ def pytscope() -> None:
     """Say where the time of a training run went, and what to change."""
 
 
-for _verb in (analyze, demo, explain, export, plugins, run, schema):
+for _verb in (analyze, check, demo, diff, explain, export, plugins, run, schema):
     pytscope.add_command(_verb)

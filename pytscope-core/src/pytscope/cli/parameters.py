@@ -125,6 +125,15 @@ def place(text: str) -> Path | None:
     return None if text == "-" else Path(text)
 
 
+def file(text: str) -> Path:
+    """A file, which standard output is not."""
+    found = place(text)
+    if found is None:
+        msg = f"{text!r} is not the name of a file"
+        raise ValueError(msg)
+    return found
+
+
 def severity(text: str) -> Severity:
     """`high`, `medium` (or `med`), `low` or `info`."""
     word = text.strip().lower()

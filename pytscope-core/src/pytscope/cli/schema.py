@@ -6,7 +6,13 @@ import click
 
 from pytscope.cli.presentation import presentation_options
 
-FILES = {"report": "report-1.json", "step": "step-1.json", "plugins": "plugins-1.json"}
+FILES = {
+    "report": "report-1.json",
+    "step": "step-1.json",
+    "plugins": "plugins-1.json",
+    "diff": "diff-1.json",
+    "check": "check-1.json",
+}
 """Schemas that come with the package, by name."""
 
 
@@ -20,6 +26,8 @@ def schema(name: str) -> int:
     report   what 'pytscope analyze --format json' prints (the default)
     step     a line of 'pytscope export --to jsonl'
     plugins  what 'pytscope plugins --json' prints
+    diff     what 'pytscope diff --format json' prints
+    check    what 'pytscope check --format json' prints
     """  # noqa: D301  # the backslash is click's mark, not a character to show
     from importlib.resources import files
 

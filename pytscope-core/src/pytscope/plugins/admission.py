@@ -59,7 +59,14 @@ def _analyzer(item: Analyzer) -> Analyzer:
 
 def _reporter(item: Reporter) -> Reporter:
     name = _name("reporter", item.name)
-    return Reporter(name, _callable(f"render of reporter {name}", item.render))
+    render = _callable(f"render of reporter {name}", item.render)
+    compare = item.compare
+    if compare is not None:
+        compare = _callable(f"compare of reporter {name}", compare)
+    check = item.check
+    if check is not None:
+        check = _callable(f"check of reporter {name}", check)
+    return Reporter(name, render, compare, check)
 
 
 def _source(item: Source) -> Source:

@@ -10,7 +10,9 @@ from typing import Any
 
 import attrs
 
+from pytscope.model.comparison import Comparison
 from pytscope.model.findings import Finding
+from pytscope.model.gate import Gate
 from pytscope.model.report import Report
 from pytscope.runs.run import Run
 from pytscope.runs.source import Source as Source  # noqa: PLC0414  # part of this module's API
@@ -92,15 +94,21 @@ class RenderOptions:
 
 @attrs.frozen
 class Reporter:
-    """A reporter: a pure function from a report to text.
+    """A reporter: pure functions from a report, a comparison and a gate to text.
 
     Attributes:
         name: Value of `--format`.
         render: The function.
+        compare: The same for what `pytscope diff` finds; None when it draws
+            no comparisons.
+        check: The same for what `pytscope check` finds; None when it draws no
+            gates.
     """
 
     name: str
     render: Callable[[Report, RenderOptions], str]
+    compare: Callable[[Comparison, RenderOptions], str] | None = None
+    check: Callable[[Gate, RenderOptions], str] | None = None
 
     def __call__(self, report: Report, options: RenderOptions) -> str:
         """Draw the report."""
@@ -145,9 +153,20 @@ def analyzer(
     return lambda compute: Analyzer(name, compute, provides, dict(needs or {}))
 
 
-def reporter(name: str) -> Callable[[Callable[[Report, RenderOptions], str]], Reporter]:
-    """Declare a reporter, selected by `--format NAME`."""
-    return lambda render: Reporter(name, render)
+def reporter(
+    name: str,
+    *,
+    compare: Callable[[Comparison, RenderOptions], str] | None = None,
+    check: Callable[[Gate, RenderOptions], str] | None = None,
+) -> Callable[[Callable[[Report, RenderOptions], str]], Reporter]:
+    """Declare a reporter, selected by `--format NAME`.
+
+    Args:
+        name: Value of `--format`.
+        compare: Draws what `pytscope diff` finds, where the reporter can.
+        check: Draws what `pytscope check` finds, where the reporter can.
+    """
+    return lambda render: Reporter(name, render, compare, check)
 
 
 def source(name: str, *, detects: Callable[[Path], bool]) -> Callable[[Callable[..., Run]], Source]:

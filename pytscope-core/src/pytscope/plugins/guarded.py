@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from pytscope.model.comparison import Comparison
 from pytscope.model.errors import PytscopeError, RunUnreadable, UsageError
 from pytscope.model.report import Report
 from pytscope.model.wording import did_you_mean, listed
@@ -106,8 +107,62 @@ def render(
     return render(reporters, FALLBACK, said, options)
 
 
+def comparing(
+    reporters: Mapping[str, RegisteredReporter], name: str
+) -> Callable[[Comparison, RenderOptions], str]:
+    """What draws a comparison, of the reporter of a name.
+
+    Raises:
+        UsageError: There is no such reporter, or it draws reports alone.
+    """
+    chosen = reporter_named(reporters, name).reporter.compare
+    if chosen is None:
+        able = [n for n, r in reporters.items() if r.reporter.compare is not None]
+        msg = f"format {name!r} draws reports, not comparisons"
+        raise UsageError(msg, hint=f"Formats of comparisons: {listed(able)}.")
+    return chosen
+
+
+def render_comparison(
+    reporters: Mapping[str, RegisteredReporter],
+    name: str,
+    comparison: Comparison,
+    options: RenderOptions,
+    *,
+    reraise: bool = False,
+) -> tuple[str, Comparison]:
+    """Draw a comparison; when a reporter fails, draw that failure with the rest as text.
+
+    Args:
+        reporters: The registry's.
+        name: Reporter asked for.
+        comparison: What to draw.
+        options: How to draw it.
+        reraise: Raise a `PluginError` when the reporter fails.
+
+    Returns:
+        The text, and the comparison it shows: with one problem more if it failed.
+
+    Raises:
+        UsageError: There is no reporter of that name that draws comparisons.
+        PluginError: The fallback failed too.
+    """
+    draw = comparing(reporters, name)
+    last = reraise or name == FALLBACK
+    stage = f"reporter {name}"
+    origin = reporters[name].origin
+    text = guard(origin, stage, lambda: _checked(draw(comparison, options)), reraise=last)
+    if type(text) is not Failure:
+        return text, comparison
+    said = attrs.evolve(comparison, problems=(*comparison.problems, text.problem))
+    return render_comparison(reporters, FALLBACK, said, options)
+
+
 def _text(reporter: RegisteredReporter, report: Report, options: RenderOptions) -> str:
-    text: Any = reporter.reporter.render(report, options)
+    return _checked(reporter.reporter.render(report, options))
+
+
+def _checked(text: Any) -> str:
     if not isinstance(text, str):
         msg = f"it returned {type(text).__name__}, not text"
         raise Refusal(msg)

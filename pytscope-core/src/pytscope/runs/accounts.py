@@ -66,6 +66,11 @@ def account(
         warmup=recorded.run.warmup if recorded.run else None,
         events=recorded.events,
         gaps=gaps,
+        config=recorded.run.configuration if recorded.run else {},
+        environment={
+            **(recorded.run.environment if recorded.run else {}),
+            **recorded.provenance,
+        },
     )
     parts = (*startup, *shutdown)
     total = sum(ns for _, ns in parts) + sum(sums) + attempt.lost_ns

@@ -70,6 +70,8 @@ class Attempt:
         unplaced_ns: Measured time at no known place, where a source knows the
             wall of an attempt but not that of its steps; below zero when the
             steps sum to more. None when there is no such measurement.
+        config: The user's configuration of this attempt; the run's is that of the last.
+        environment: Provenance of this attempt; likewise.
     """
 
     number: int
@@ -91,6 +93,8 @@ class Attempt:
     events: tuple[Mapping[str, Any], ...] = attrs.field(default=(), repr=False)
     gaps: tuple[Gap, ...] = attrs.field(default=(), repr=False)
     unplaced_ns: int | None = None
+    config: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    environment: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
 
 
 @attrs.frozen

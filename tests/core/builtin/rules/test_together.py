@@ -111,6 +111,7 @@ def test_a_healthy_run_with_all_there_is_to_a_run_has_no_finding():
         flops_per_step=14e9,
         peak_flops=1e12,
         memory={"allocated": 10**9},
+        scalars={"loss": [1 + 2 / (1 + 0.1 * i) for i in range(500)], "grad_norm": 1.5},
         last_attempt={"overhead_ns": 500_000},
     )
     made = report(run)

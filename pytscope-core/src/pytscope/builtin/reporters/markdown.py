@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from pytscope.analyses.budget import Budget
 from pytscope.analyses.units import percent
@@ -19,21 +19,20 @@ from pytscope.builtin.reporters.findings import (
     findings_headline,
     thresholds_words,
 )
+from pytscope.builtin.reporters.markdown_comparison import markdown_comparison
+from pytscope.builtin.reporters.markdown_gate import markdown_gate
+from pytscope.builtin.reporters.markdown_parts import panel_markup, problems_markup, spaced
 from pytscope.builtin.reporters.markup import Markup
-from pytscope.builtin.reporters.meters import percentages
-from pytscope.builtin.reporters.panels import spark_caption
 from pytscope.builtin.reporters.sections import footer_words, plugins_table, run_words
-from pytscope.builtin.reporters.sparkline import sparkline
 from pytscope.model.findings import Finding
-from pytscope.model.panels import Meter, Panel, Row, Spark, Table
-from pytscope.model.report import Check, FoldedFinding, Problem, Report, credited
+from pytscope.model.report import Check, FoldedFinding, Report
 from pytscope.plugins.declare import RenderOptions, reporter
 
 HEADLINES = ("timing", "budget")
 """Ids of the panels that come right after the findings."""
 
 
-@reporter("markdown")
+@reporter("markdown", compare=markdown_comparison, check=markdown_gate)
 def markdown_report(report: Report, options: RenderOptions) -> str:
     """Write everything that the text report says as GitHub-flavoured Markdown.
 
@@ -44,15 +43,15 @@ def markdown_report(report: Report, options: RenderOptions) -> str:
     by_id = {panel.id: panel for panel in report.panels}
     others = (panel for panel in report.panels if panel.id not in HEADLINES)
     for panel in (*(by_id[i] for i in HEADLINES if i in by_id), *others):
-        lines += _panel(panel, markup)
+        lines += panel_markup(panel, markup)
     lines += _checks(report, options, markup)
-    lines += _problems(report.problems, options, markup)
+    lines += problems_markup(report.problems, options, markup)
     if report.show_plugins:
         lines += [f"### Plugins ({len(report.plugins)})"]
         table = plugins_table(report.plugins, reproducible=options.reproducible)
         lines += markup.table(table, code=(0,))
     lines += _foot(report, options, markup)
-    return "\n".join(_spaced(lines)) + "\n"
+    return "\n".join(spaced(lines)) + "\n"
 
 
 def _head(report: Report, markup: Markup) -> Iterator[str]:
@@ -137,55 +136,6 @@ def _details(finding: Finding, check: Check | None, markup: Markup) -> Iterator[
     yield ""
 
 
-def _panel(panel: Panel, markup: Markup) -> Iterator[str]:
-    dot = markup.plain("·")
-    yield f"### {markup.text(panel.title)} {dot} {panel.status.value}"
-    yield ""
-    yield markup.text(panel.headline)
-    yield ""
-    percents = iter(percentages([row for row in panel.rows if isinstance(row, Meter)]))
-    for kind, rows in _runs(panel.rows):
-        if kind is Meter:
-            yield from _meters(rows, [next(percents) for _ in rows], markup)
-        else:
-            for row in rows:
-                yield from _row(row, markup)
-    yield ""
-
-
-def _runs(rows: Sequence[Row]) -> Iterator[tuple[type, list[Row]]]:
-    """Rows that follow each other and are of one kind."""
-    found: list[Row] = []
-    for row in rows:
-        if found and type(row) is not type(found[0]):
-            yield type(found[0]), found
-            found = []
-        found.append(row)
-    if found:
-        yield type(found[0]), found
-
-
-def _meters(meters: Iterable[Row], percents: Sequence[str], markup: Markup) -> list[str]:
-    kept = [row for row in meters if isinstance(row, Meter)]
-    cells = [(m.label, p, m.value, m.note) for m, p in zip(kept, percents, strict=True)]
-    noted = any(note for *_, note in cells)
-    header = ("", "share", "amount", "") if noted else ("", "share", "amount")
-    rows = tuple(row if noted else row[:3] for row in cells)
-    return markup.table(Table(header, rows, (1, 2)), code=(0,))
-
-
-def _row(row: Row, markup: Markup) -> Iterator[str]:
-    if isinstance(row, Table):
-        yield from markup.table(row)
-    elif isinstance(row, Spark):
-        drawn = sparkline(row.values, ascii_only=markup.ascii)
-        caption = spark_caption(row, len(drawn))
-        shown = filter(None, (markup.code(row.label), drawn and f"`{drawn}`", markup.text(caption)))
-        yield f"- {' '.join(shown)}"
-    elif not isinstance(row, Meter):
-        yield f"- {markup.text(row.text)}"
-
-
 def _checks(report: Report, options: RenderOptions, markup: Markup) -> Iterator[str]:
     yield "### Checks"
     yield ""
@@ -207,33 +157,8 @@ def _codes(names: Iterable[str], markup: Markup) -> str:
     return ", ".join(filter(None, map(markup.code, names)))
 
 
-def _problems(problems: Sequence[Problem], options: RenderOptions, markup: Markup) -> Iterator[str]:
-    if not problems:
-        return
-    yield f"### Problems ({len(problems)})"
-    yield ""
-    yield "Plugins that failed, and at what; the rest of the report stands."
-    yield ""
-    for problem in problems:
-        who = credited(problem.plugin, problem.distribution, problem.version)
-        yield f"- {markup.text(f'{who}, {problem.stage}: {problem.message}')}"
-        if options.verbose and not options.reproducible:
-            for line in problem.traceback.splitlines():
-                yield f"  {markup.text(line)}<br>"
-    yield ""
-
-
 def _foot(report: Report, options: RenderOptions, markup: Markup) -> Iterator[str]:
     yield f"<sub>{markup.text(footer_words(report, options))}</sub>"
     if report.findings and (rule := markup.text(report.findings[0].rule)):
         yield ""
         yield f"<sub>More: pytscope explain {rule}</sub>"
-
-
-def _spaced(lines: Iterable[str]) -> Iterator[str]:
-    """Lines with one empty line where there are several."""
-    empty = True
-    for line in lines:
-        if line or not empty:
-            yield line
-        empty = not line

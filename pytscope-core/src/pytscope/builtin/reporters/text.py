@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pytscope.builtin.reporters.checks import checks_lines
+from pytscope.builtin.reporters.comparisons import text_comparison
 from pytscope.builtin.reporters.findings import findings_lines
+from pytscope.builtin.reporters.gates import text_gate
 from pytscope.builtin.reporters.lines import Line, paint
 from pytscope.builtin.reporters.panels import panel_lines
 from pytscope.builtin.reporters.pen import Pen
@@ -20,7 +22,7 @@ HEADLINES = ("timing", "budget")
 """Ids of the panels that come before the findings."""
 
 
-@reporter("text")
+@reporter("text", compare=text_comparison, check=text_gate)
 def text_report(report: Report, options: RenderOptions) -> str:
     """Draw a report; without colour it is the same text to the byte."""
     pen = Pen.of(options)

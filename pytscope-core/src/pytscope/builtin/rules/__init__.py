@@ -12,6 +12,7 @@ from pytscope.builtin.rules.coverage_records_lost import records_lost
 from pytscope.builtin.rules.coverage_schema import schema
 from pytscope.builtin.rules.coverage_too_few_steps import too_few_steps
 from pytscope.builtin.rules.coverage_unattributed import unattributed
+from pytscope.builtin.rules.cross_correlated_instability import correlated_instability
 from pytscope.builtin.rules.efficiency_checkpoint_heavy import checkpoint_heavy
 from pytscope.builtin.rules.efficiency_eval_heavy import eval_heavy
 from pytscope.builtin.rules.efficiency_low_mfu import low_mfu
@@ -40,6 +41,7 @@ ALL = (
     eval_heavy,
     checkpoint_heavy,
     memory_growth,
+    correlated_instability,
     impossible,
     ranks_missing,
     rank_short,

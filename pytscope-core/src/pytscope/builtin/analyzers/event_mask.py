@@ -1,0 +1,145 @@
+"""The analyzer of known events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pytscope.analyses.column import Column
+from pytscope.analyses.event_mask import Event, EventMask
+from pytscope.model.records import Flag
+from pytscope.plugins.declare import analyzer
+from pytscope.runs.run import Floats, Ints, Run, Timeline
+from pytscope.signals.names import EPOCH, LOSS, LR, first_of
+from pytscope.signals.restarts import find_restarts
+from pytscope.stats import period
+
+ALL_AXES = ("loss", "grad_norm", "step_time", "memory")
+LEARNING = ("loss", "grad_norm")
+MACHINE = ("step_time", "memory")
+RAISED = 1.5
+"""Multiple of the learning rate before that counts as raised."""
+RARE = 0.05
+"""Part of the steps with a raised learning rate up to which it is an event, not a schedule."""
+MOST = 0.5
+"""Part of the steps that may hold an event which accounts for anything."""
+AFTER_RAISE = 5
+AFTER_RESUME = 2
+
+
+@analyzer("event_mask")
+def event_mask(run: Run) -> EventMask:
+    """Find what is known to make values stand out, on the shown rank."""
+    timeline = run.shown
+    kept: Ints = np.flatnonzero(~timeline.has(Flag.REDONE))
+    kept = kept[np.argsort(timeline.step[kept], kind="stable")]
+    steps = timeline.step[kept]
+    found = [event for event in _events(run, timeline, kept, steps) if event.count]
+    return EventMask(
+        rank=timeline.rank,
+        steps=len(steps),
+        events=tuple(found),
+        unknown=tuple(_unknown(run, timeline)),
+    )
+
+
+def _events(run: Run, timeline: Timeline, kept: Ints, steps: Ints) -> Iterator[Event]:
+    warm = steps[timeline.has(Flag.WARMUP)[kept]]
+    how = "recorded, asked for or found"
+    yield _event("warm-up", warm, ALL_AXES, steps, how=how, any_share=True)
+    first = np.unique(timeline.attempt[kept], return_index=True)[1][1:]
+    yield _event("resume", steps[first], ALL_AXES, steps, after=AFTER_RESUME, how="recorded")
+    restarts = np.asarray(_restarts(run), np.int64)
+    yield _event("restart", restarts, ALL_AXES, steps, how="the loss begins anew")
+    epochs, how = _epochs(run)
+    yield _event("epoch", epochs, ALL_AXES, steps, before=1, how=how)
+    for kind in ("eval", "checkpoint", "compile"):
+        there = steps[timeline.phase_ns(kind)[kept] > 0]
+        yield _event(kind, there, MACHINE, steps, after=1, how="recorded")
+    yield _event("lr", _raises(run), LEARNING, steps, after=AFTER_RAISE, how="the logged rate")
+    skipped = steps[timeline.has(Flag.SKIPPED | Flag.FAILED)[kept]]
+    yield _event("skipped", skipped, LEARNING, steps, how="recorded")
+
+
+def _event(
+    kind: str,
+    at: Ints,
+    explains: tuple[str, ...],
+    steps: Ints,
+    *,
+    before: int = 0,
+    after: int = 0,
+    how: str,
+    any_share: bool = False,
+) -> Event:
+    usual = not any_share and len(at) > MOST * len(steps)
+    return Event(
+        kind=kind,
+        count=len(at),
+        every=period(at),
+        explains=() if usual else explains,
+        before=before,
+        after=after,
+        how=how,
+        step=Column(np.sort(at)),
+    )
+
+
+def logged(run: Run, names: tuple[str, ...]) -> tuple[Ints, Floats] | None:
+    """A logged series of the shown rank, else of the lowest rank that has it; ascending.
+
+    Args:
+        run: The run.
+        names: Names that it may have, the likeliest first.
+    """
+    for timeline in (run.shown, *run.timelines):
+        name = first_of(names, timeline.scalars)
+        if name is not None:
+            rows, values = timeline.column("scalar", name)
+            keep = ~timeline.has(Flag.REDONE)[rows]
+            steps, kept = timeline.step[rows[keep]], np.asarray(values[keep], np.float64)
+            if (np.diff(steps) < 0).any():
+                order = np.argsort(steps, kind="stable")
+                steps, kept = steps[order], kept[order]
+            if len(steps):
+                return steps, kept
+    return None
+
+
+def _restarts(run: Run) -> tuple[int, ...]:
+    series = logged(run, LOSS)
+    return find_restarts(*series) if series is not None else ()
+
+
+def _epochs(run: Run) -> tuple[Ints, str]:
+    """Steps that begin an epoch, and how they are known."""
+    series = logged(run, EPOCH)
+    if series is None:
+        return np.zeros(0, np.int64), ""
+    steps, values = series
+    finite = np.isfinite(values)
+    steps, whole = steps[finite], np.floor(values[finite] + 1e-6)
+    return steps[1:][np.diff(whole) > 0], "the logged epoch"
+
+
+def _raises(run: Run) -> Ints:
+    """Steps at which the learning rate is raised at once."""
+    series = logged(run, LR)
+    if series is None:
+        return np.zeros(0, np.int64)
+    steps, values = series
+    sound = np.isfinite(values) & (values >= 0)
+    steps, values = steps[sound], values[sound]
+    raised = (values[1:] >= RAISED * values[:-1]) & (values[:-1] > 0)
+    at = steps[1:][raised]
+    return at if len(at) <= RARE * len(steps) else np.zeros(0, np.int64)
+
+
+def _unknown(run: Run, timeline: Timeline) -> Iterator[str]:
+    if logged(run, EPOCH) is None:
+        yield "epochs (log `epoch`)"
+    if logged(run, LR) is None:
+        yield "learning rates (log `lr`)"
+    if not {"eval", "checkpoint"} & set(timeline.phases):
+        yield 'evaluations and checkpoints (`phase("eval")`, `phase("checkpoint")`)'

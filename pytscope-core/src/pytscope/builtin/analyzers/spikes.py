@@ -1,0 +1,195 @@
+"""The analyzer of spikes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+
+from pytscope.analyses.column import Column
+from pytscope.analyses.event_mask import EventMask
+from pytscope.analyses.spikes import (
+    AXES,
+    GRAD_NORM,
+    LOSS,
+    MEMORY,
+    STEP_TIME,
+    TITLES,
+    AxisSpikes,
+    KnownSpike,
+    Spikes,
+)
+from pytscope.builtin.analyzers.event_mask import logged
+from pytscope.builtin.analyzers.phases import eval_fetches_ns
+from pytscope.model.errors import NotMeasured
+from pytscope.model.records import Flag
+from pytscope.plugins.declare import analyzer
+from pytscope.runs.run import Floats, Ints, Run, Timeline
+from pytscope.signals.names import GRAD_NORM as GRAD_NORM_NAMES
+from pytscope.signals.names import LOSS as LOSS_NAMES
+from pytscope.signals.names import first_of
+from pytscope.signals.spikes import FEWEST, Spike, find_spikes
+from pytscope.stats import period
+
+RATIOS = {LOSS: 1.2, GRAD_NORM: 1.5, STEP_TIME: 1.3, MEMORY: 1.2}
+"""Least multiple of the level, by axis."""
+BESIDE = 1
+"""Points apart at which spikes of two axes are of one moment."""
+ASSOCIATED = 0.8
+"""Part of an axis's spikes that an event of another kind must hold to account for them."""
+ALPHA = 0.01
+"""Largest chance that so many spikes are there by accident."""
+FEWEST_ASSOCIATED = 3
+HELD = ("allocated", "active", "resident", "reserved", "anonymous", "rss")
+"""Columns of memory, the most telling first; `peak` before them where it is reset."""
+
+Series = tuple[str, Ints, Floats]
+"""Name of a column, steps and values."""
+
+
+@analyzer("spikes")
+def spikes(run: Run, mask: EventMask) -> Spikes:
+    """Find what stands out on each axis.
+
+    Raises:
+        NotMeasured: No axis has more than 16 values.
+    """
+    found: list[AxisSpikes] = []
+    missing: list[str] = []
+    for name in AXES:
+        series = _series(run, name)
+        if series is None:
+            missing.append(f"{TITLES[name]} not recorded")
+        elif int(np.isfinite(series[2]).sum()) <= FEWEST:
+            missing.append(f"{TITLES[name]}: {FEWEST} values or fewer")
+        else:
+            found.append(_axis(name, series, mask))
+    if not found:
+        msg = f"more than {FEWEST} steps, with `loss` and `grad_norm` logged"
+        raise NotMeasured(msg)
+    return Spikes(rank=run.shown.rank, axes=tuple(_beside(found)), missing=tuple(missing))
+
+
+def _series(run: Run, name: str) -> Series | None:
+    if name in (LOSS, GRAD_NORM):
+        names = LOSS_NAMES if name == LOSS else GRAD_NORM_NAMES
+        series = logged(run, names)
+        known = {scalar for timeline in run.timelines for scalar in timeline.scalars}
+        return None if series is None else (first_of(names, known) or name, *series)
+    if name == STEP_TIME:
+        return _step_time(run.shown)
+    return _memory(run.shown)
+
+
+def _step_time(timeline: Timeline) -> Series | None:
+    """Training time without collections, which have a name and a rule of their own."""
+    rated = timeline.rated
+    if not rated.any():
+        return None
+    training = timeline.training_ns - eval_fetches_ns(timeline) - timeline.phase_ns("gc")
+    return "training time", *_ascending(timeline.step[rated], training[rated].astype(np.float64))
+
+
+def _memory(timeline: Timeline) -> Series | None:
+    kept = ~timeline.has(Flag.REDONE)
+    for name in ("peak", *HELD):
+        if name in timeline.memory:
+            rows, values = timeline.column("memory", name)
+            steps, each = _ascending(
+                timeline.step[rows[kept[rows]]], values[kept[rows]].astype(np.float64)
+            )
+            if len(each) and (name != "peak" or (np.diff(each) < 0).any()):
+                return name, steps, each
+    return None
+
+
+def _ascending(steps: Ints, values: Floats) -> tuple[Ints, Floats]:
+    if not (np.diff(steps) < 0).any():
+        return steps, values
+    order = np.argsort(steps, kind="stable")
+    return steps[order], values[order]
+
+
+def _axis(name: str, series: Series, mask: EventMask) -> AxisSpikes:
+    column, steps, values = series
+    found = find_spikes(steps, values, ratio=RATIOS[name])
+    gap = int(np.median(np.diff(steps))) if len(steps) > 1 else 1
+    starts = np.array([spike.start for spike in found], np.int64)
+    explained = mask.explained(name, starts, gap)
+    covered = mask.masked(name, steps, gap)
+    kind = _associated(starts[[not kind for kind in explained]], steps, mask, name, gap)
+    if kind is not None:
+        event = mask.event(kind)
+        at = event.covers(starts, gap) if event is not None else np.zeros(len(starts), np.bool_)
+        explained = [
+            was or (kind if there else "") for was, there in zip(explained, at, strict=True)
+        ]
+    own = period(starts[[not kind for kind in explained]])
+    if own is not None:
+        explained = [was or "period" for was in explained]
+    finite = np.flatnonzero(np.isfinite(values))
+    ends = int(finite[-1]) + 1
+    return AxisSpikes(
+        name=name,
+        series=column,
+        points=len(values),
+        gap=gap,
+        judged=int((~covered[FEWEST:]).sum()),
+        not_finite=len(values) - len(finite),
+        lost_from=int(steps[ends]) if ends < len(steps) else None,
+        number=len(found),
+        spikes=tuple(map(KnownSpike, found, explained)),
+        period=own,
+        step=Column(steps),
+        each=Column(values),
+        unmasked=Column(steps[FEWEST:][~covered[FEWEST:]]),
+    )
+
+
+def _associated(starts: Ints, steps: Ints, mask: EventMask, name: str, gap: int) -> str | None:
+    """An event that need not make this axis stand out, and yet holds its spikes."""
+    if len(starts) < FEWEST_ASSOCIATED:
+        return None
+    for event in mask.events:
+        if event.explains and name not in event.explains:
+            hits = int(event.covers(starts, gap).sum())
+            share = float(event.covers(steps, gap).mean())
+            if hits >= max(FEWEST_ASSOCIATED, ASSOCIATED * len(starts)):
+                chance = math.comb(len(starts), hits) * share**hits
+                if chance <= ALPHA:
+                    return event.kind
+    return None
+
+
+def _beside(axes: list[AxisSpikes]) -> Iterator[AxisSpikes]:
+    """The axes, each spike with the others that stand out when it does."""
+    for axis in axes:
+        others = [(other, _extents(other)) for other in axes if other is not axis]
+        yield attrs.evolve(
+            axis,
+            spikes=tuple(
+                attrs.evolve(
+                    known,
+                    beside=tuple(
+                        other.name
+                        for other, extents in others
+                        if _touches(known.spike, extents, BESIDE * max(axis.gap, other.gap))
+                    ),
+                )
+                for known in axis.spikes
+            ),
+        )
+
+
+def _extents(axis: AxisSpikes) -> tuple[Ints, Ints]:
+    starts = np.array([known.spike.start for known in axis.unexplained], np.int64)
+    return starts, np.array([known.spike.end for known in axis.unexplained], np.int64)
+
+
+def _touches(spike: Spike, extents: tuple[Ints, Ints], reach: int) -> bool:
+    """Whether a spike's beginning lies in, or next to, one of some stretches."""
+    starts, ends = extents
+    place = int(np.searchsorted(starts, spike.start + reach, side="right")) - 1
+    return place >= 0 and bool(ends[place] >= spike.start - reach)

@@ -1,0 +1,81 @@
+"""Fingerprints of what runs were fed, as facts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pytscope.model.records import Flag
+from pytscope.runs.run import Ints, Run, Timeline
+
+BATCH = "batch_fingerprint"
+FACT = "data.batch_fingerprints"
+
+
+def fingerprint_facts(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """One hash for each run of its batches at the steps that all have; empty without them.
+
+    Args:
+        runs: The runs; of each, the lowest rank that all have counts.
+    """
+    nothing: list[dict[str, Any]] = [{} for _ in runs]
+    shared = sorted(set(runs[0].ranks).intersection(*(run.ranks for run in runs))) if runs else []
+    if not shared:
+        return nothing
+    timelines = [run.rank(shared[0]) for run in runs]
+    if not all(BATCH in timeline.scalars for timeline in timelines):
+        return nothing
+    series = [counting(timeline, BATCH) for timeline in timelines]
+    steps = functools.reduce(lambda a, b: common(a, b)[0], (steps for steps, _ in series))
+    steps = steps[~np.isin(steps, resumed_steps(runs))]
+    if not len(steps):
+        return nothing
+    return [
+        {FACT: f"{_hash(values[np.searchsorted(own, steps)])} of {len(steps):,} steps"}
+        for own, values in series
+    ]
+
+
+def resumed_steps(runs: Sequence[Run]) -> list[int]:
+    """Steps that an attempt goes on from: their batches may cover what the loader skipped."""
+    timelines = [run.timelines[0] for run in runs if run.timelines and run.has_timeline]
+    return [attempt.first_step for t in timelines for attempt in t.attempts if attempt.first_step]
+
+
+def counting(timeline: Timeline, name: str) -> tuple[Ints, Any]:
+    """A scalar's steps, ascending, and its values: of a step that was redone, the last one's.
+
+    Integers stay integers.
+
+    Args:
+        timeline: The rank.
+        name: The scalar.
+    """
+    rows, values = timeline.column("scalar", name)
+    keep = ~timeline.has(Flag.REDONE)[rows]
+    steps, values = timeline.step[rows][keep], values[keep]
+    if not ascending(steps):
+        steps, last = np.unique(steps[::-1], return_index=True)
+        values = values[::-1][last]
+    return steps, values
+
+
+def ascending(steps: Ints) -> bool:
+    """Whether steps ascend, each once."""
+    return bool(np.all(steps[1:] > steps[:-1]))
+
+
+def common(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Steps that two ascending series share, and their places in either."""
+    if np.array_equal(first, second):
+        places: Ints = np.arange(len(first))
+        return first, places, places
+    return np.intersect1d(first, second, assume_unique=True, return_indices=True)
+
+
+def _hash(values: Any) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(values).tobytes(), digest_size=8).hexdigest()

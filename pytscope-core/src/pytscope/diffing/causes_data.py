@@ -1,0 +1,299 @@
+"""Causes that lie in what the runs were fed: the seed, the order of the data, the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pytscope.diffing.evidence import BATCHES, Evidence
+from pytscope.diffing.numbers import are
+from pytscope.diffing.roles import Role
+from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
+from pytscope.model.findings import Confidence
+from pytscope.model.wording import listed
+
+SEED_FIX = (
+    "Give both runs one seed before the model and the loader are made, such as "
+    "torch.manual_seed(0); seed random and numpy too where they are used."
+)
+AUGMENTATION_FIX = (
+    "Seed numpy and random before the loader is made (numpy.random.seed, random.seed), give "
+    "numpy.random.default_rng a seed, and seed them in worker_init_fn where workers load."
+)
+SETTINGS_FIX = "Make the batches with the same settings."
+_ORDERING = re.compile(r"seed|order|sampler|shuffle|workers|prefetch|pin_memory", re.IGNORECASE)
+"""Settings that decide in which order samples come."""
+ORDER_FIX = (
+    "Give the sampler a generator with a fixed seed, "
+    "DataLoader(generator=torch.Generator().manual_seed(0)), and keep the data set's order."
+)
+GENERATORS = {"python": "Python's random", "numpy": "numpy's"}
+UNSEEDED = "unseeded random numbers in the data"
+_MOST = 6
+LATER = "other batches from step "
+
+
+def seed_cause(evidence: Evidence) -> Cause | None:
+    """The seed, where the runs recorded different ones."""
+    found = [one for one in evidence.topic(Kind.SEED) if one.likelihood is Likelihood.YES]
+    if not found:
+        return None
+    batch, number = evidence.first(*BATCHES), evidence.number
+    shows = []
+    if batch is not None and batch.step <= evidence.horizon:
+        shows.append(f"the batches differ from step {batch.step} on")
+    weights = [o.key for o in evidence.differences if o.key == "torch.initial_weights.hash"]
+    if weights:
+        shows.append("the initial weights differ")
+    if evidence.at_start and number is not None:
+        shows.append(f"{number.series} differs in the first step already")
+    doubt = len(shows) == 1 and evidence.at_start and batch is None and _else_at_start(evidence)
+    told = are(found)
+    if shows:
+        detail = f"{told}: {', '.join(shows)}."
+    elif evidence.at_start or evidence.first_value:
+        detail = f"{told}. Initial weights, order of the data and dropout come from the seed."
+    else:
+        detail = f"{told}; yet the runs begin alike, so it can only show in later random numbers."
+    return Cause(
+        kind=CauseKind.BATCH if batch is not None else CauseKind.INITIAL,
+        title="the seed",
+        detail=detail,
+        keys=(*(one.key for one in found), *weights, *_generators(evidence).values()),
+        fix=SEED_FIX,
+        confidence=Confidence.CONFIRMED if shows and not doubt else Confidence.SUGGESTIVE,
+    )
+
+
+def _else_at_start(evidence: Evidence) -> bool:
+    """Whether another element type may be all that moves the first step's numbers.
+
+    That is so where weights and batches are known to be the same.
+    """
+    hashes = evidence.told("torch.initial_weights.hash")
+    alike = hashes[0] is not None and hashes[0] == hashes[1] and evidence.seen(Role.BATCH)
+    types = evidence.topic(Kind.PRECISION)
+    return alike and any(one.likelihood is Likelihood.YES for one in types)
+
+
+def batch_causes(evidence: Evidence, *, seed: Cause | None, resumed: bool) -> Iterator[Cause]:
+    """Batches that differ, and what about them does.
+
+    Args:
+        evidence: What the runs show.
+        seed: The seed as a cause, which explains another order if it is sure, or None.
+        resumed: Whether a resume explains other batches.
+    """
+    seeded = seed is not None and seed.confidence is Confidence.CONFIRMED
+    batch = evidence.first(*BATCHES)
+    settings = [o for o in evidence.topic(Kind.DATA) if not o.key.startswith("data.")]
+    if batch is not None:
+        settings += [o for o in evidence.topic(Kind.PARALLELISM) if o.key == "world_size"]
+    if batch is None:
+        yield from _without_batches(evidence, settings, seeds=seed is not None)
+        return
+    if resumed:
+        return
+    if batch.step > evidence.horizon:
+        yield _later(evidence, batch)
+        return
+    ordering = [one for one in settings if _ORDERING.search(one.key)]
+    making = [one for one in settings if one not in ordering]
+    if _same_samples(evidence, batch):
+        yield _augmentation(evidence, batch, making)
+    elif not seeded:
+        yield _order(evidence, batch, ordering, making)
+        return
+    if settings and seeded:
+        yield _settings(batch, settings)
+
+
+def _same_samples(evidence: Evidence, batch: At) -> bool:
+    """Whether batches that differ are of the same samples: by their numbers, else their labels."""
+    for role in (Role.SAMPLES, Role.INTEGERS):
+        if evidence.seen(role):
+            at = evidence.first(role)
+            return at is None or at.step > batch.step
+    return False
+
+
+def _augmentation(evidence: Evidence, batch: At, making: Sequence[Difference]) -> Cause:
+    """The samples are the same; what came of them is not."""
+    states = _generators(evidence)
+    seen = (
+        f"From step {batch.step}{evidence.rank(batch)} on the batches differ, while "
+        f"{_proof(evidence)}: the same samples in the same order, with other values."
+    )
+    keys = tuple(states.values())
+    dtype = _other_types(evidence) and not making
+    if making:
+        keys = tuple(one.key for one in making)
+        told, title = f"What makes them differs: {listed(keys, _MOST)}.", "the data"
+    elif dtype:
+        told = "The element types of the runs differ as well, which alone could do it."
+        title = "the values of the batches, or their element type"
+    elif states:
+        names = " and ".join(GENERATORS[name] for name in states)
+        told = f"PyTorch's seed is the same; {names} state at the start is not."
+        title = "augmentation with unseeded random numbers"
+    elif _whole_alike(evidence, batch):
+        told = "No global generator tells: one of the data set's own may draw."
+        title = "augmentation with random numbers of its own"
+    else:
+        told = "The data may have changed, or a generator of the data set's own may draw."
+        title = "the contents of the samples"
+    return Cause(
+        kind=CauseKind.BATCH,
+        title=title,
+        detail=f"{seen} {told}",
+        keys=keys,
+        fix=SETTINGS_FIX if making else AUGMENTATION_FIX,
+        confidence=Confidence.SUGGESTIVE if dtype else Confidence.CONFIRMED,
+    )
+
+
+def _proof(evidence: Evidence) -> str:
+    if evidence.seen(Role.SAMPLES):
+        return "the sampler drew the same samples"
+    return "the whole numbers in them, such as labels, are the same"
+
+
+def _whole_alike(evidence: Evidence, batch: At) -> bool:
+    """Whether the whole numbers in batches that differ, such as labels, are the same."""
+    at = evidence.first(Role.INTEGERS)
+    return evidence.seen(Role.INTEGERS) and (at is None or at.step > batch.step)
+
+
+def _other_types(evidence: Evidence) -> bool:
+    return any("dtype" in one.key for one in evidence.topic(Kind.PRECISION))
+
+
+def _generators(evidence: Evidence) -> dict[str, str]:
+    """Generators whose state at the start differs and that may have been drawn from."""
+    known = {one.key for one in evidence.topic(Kind.SEED)}
+    found: dict[str, str] = {}
+    for name in GENERATORS:
+        for key in (f"torch.initial_random_states.{name}", f"seeds.{name}"):
+            if key in known:
+                found.setdefault(name, key)
+    return found
+
+
+def _order(
+    evidence: Evidence,
+    batch: At,
+    ordering: Sequence[Difference],
+    making: Sequence[Difference],
+) -> Cause:
+    """The batches differ as a whole: their order, or what they are made of.
+
+    Args:
+        evidence: What the runs show.
+        batch: Where they first differ.
+        ordering: Settings of the order that differ.
+        making: Other settings of the data that differ.
+    """
+    keys = [one.key for one in (*making, *ordering)]
+    states = _generators(evidence)
+    detail = f"{_since(evidence, batch)} {_met_again(evidence, batch)}".rstrip()
+    title, fix = "the order of the data", ORDER_FIX
+    if keys:
+        detail += f" What makes them differs: {listed(keys, _MOST)}."
+        title, fix = ("the data", SETTINGS_FIX) if making else (title, fix)
+    elif states and not (evidence.seen(Role.INTEGERS) or evidence.seen(Role.SAMPLES)):
+        names = " and ".join(GENERATORS[name] for name in states)
+        title = "the order of the data, or their augmentation"
+        detail += f" {names} state at the start differs, which matters if the data draw from it."
+        keys = list(states.values())
+    elif states:
+        names = " and ".join(GENERATORS[name] for name in states)
+        detail += f" {names} state at the start differs, from which the order may be drawn."
+        keys = list(states.values())
+    else:
+        detail += " No seed that was recorded differs."
+    return Cause(kind=CauseKind.BATCH, title=title, detail=detail, keys=tuple(keys), fix=fix)
+
+
+def _since(evidence: Evidence, batch: At) -> str:
+    """From where on the batches differ, and how that is known."""
+    rank = evidence.rank(batch)
+    what = "the sampler drew other samples" if evidence.seen(Role.SAMPLES) else "they differ"
+    if evidence.compared(batch).place(batch.step) == 0:
+        return f"The batches differ from the first one on, at step {batch.step}{rank}: {what}."
+    return f"The batches are the same up to step {batch.step}{rank}, from where on {what}."
+
+
+def _met_again(evidence: Evidence, batch: At) -> str:
+    """Whether batches of one run come in the other at other steps."""
+    pair = evidence.compared(batch).pairs[0]
+    if pair.role is not Role.BATCH or len(pair.step) < 2:  # noqa: PLR2004  # one has no order
+        return ""
+    differ = pair.unequal()
+    shared = np.isin(pair.second[differ], pair.first)
+    share = float(shared.mean()) if len(shared) else 0.0
+    if share < 0.5:  # noqa: PLR2004  # most of them
+        return ""
+    first, second = evidence.labels
+    return f"{share:.0%} of the batches of {second} there are batches of {first} at other steps."
+
+
+def _settings(batch: At, settings: Sequence[Difference]) -> Cause:
+    keys = tuple(one.key for one in settings)
+    return Cause(
+        kind=CauseKind.BATCH,
+        title="the data's settings",
+        detail=f"Not the same: {listed(keys, _MOST)}; the batches differ from step {batch.step} on.",
+        keys=keys,
+        fix=SETTINGS_FIX,
+        confidence=Confidence.SUGGESTIVE,
+    )
+
+
+def _later(evidence: Evidence, batch: At) -> Cause:
+    return Cause(
+        kind=CauseKind.BATCH,
+        title=f"{LATER}{batch.step} on",
+        detail=f"The batches are the same up to there{evidence.rank(batch)}; the runs had parted "
+        "before, so this is a further cause, or follows from it.",
+        fix=ORDER_FIX,
+        confidence=Confidence.SUGGESTIVE,
+    )
+
+
+def _without_batches(
+    evidence: Evidence, settings: Sequence[Difference], *, seeds: bool
+) -> Iterator[Cause]:
+    """No batch is known to differ: settings of the data, and generators that were not seeded."""
+    if settings:
+        keys = tuple(one.key for one in settings)
+        seen = evidence.seen(Role.BATCH)
+        told = (
+            "the fingerprints of the batches are the same, though they cover but a part"
+            if seen
+            else "fingerprints of the batches were not recorded, so what they did is not known"
+        )
+        yield Cause(
+            kind=CauseKind.BATCH,
+            title="the data's settings",
+            detail=f"Not the same: {listed(keys, _MOST)}; {told}.",
+            keys=keys,
+            fix=SETTINGS_FIX,
+            confidence=Confidence.SUGGESTIVE,
+        )
+    states = _generators(evidence)
+    if states and not seeds and not evidence.seen(Role.BATCH):
+        at, later = evidence.number, ""
+        if at is not None and not evidence.first_value:
+            later = f" The numbers agree up to step {at.step}, so it can only matter from there on."
+        names = " and ".join(GENERATORS[name] for name in states)
+        yield Cause(
+            kind=CauseKind.BATCH,
+            title=UNSEEDED,
+            detail=f"{names} state at the start differs; whether the data draw from it is not "
+            f"known, for fingerprints of the batches were not recorded.{later}",
+            keys=tuple(states.values()),
+            fix=AUGMENTATION_FIX,
+            confidence=Confidence.SUGGESTIVE,
+        )

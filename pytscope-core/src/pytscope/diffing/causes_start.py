@@ -1,0 +1,167 @@
+"""Causes that lie in what the runs began with: precision, weights, the model's random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pytscope.diffing.evidence import BATCHES, Evidence, relative
+from pytscope.diffing.numbers import are
+from pytscope.diffing.roles import Role
+from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
+from pytscope.model.findings import Confidence
+
+HASH = "torch.initial_weights.hash"
+WEIGHTS = "the initial weights"
+DRAWN = "the initial weights, or random numbers in the model"
+_COARSEST = 0.05
+"""Share of a first loss by which arithmetic in 16 bits, or in 8, hardly moves it."""
+_SOON = 5
+"""Steps after the first by which weights that differ by little show."""
+TINY = 10.0
+"""Gaps up to so many times what rounding makes are taken for rounding."""
+
+
+def start_causes(evidence: Evidence, *, seeded: bool) -> Iterator[Cause]:
+    """Causes at the start.
+
+    Args:
+        evidence: What the runs show.
+        seeded: Whether the seed explains other weights.
+    """
+    precision = _precision(evidence)
+    yield from precision
+    weights = [
+        one
+        for one in evidence.topic(Kind.WEIGHTS)
+        if one.likelihood is Likelihood.YES and not (one.key == HASH and seeded)
+    ]
+    model = [one for one in weights if "model.parameters" in one.key or "model.trained" in one.key]
+    if model:
+        yield _model(evidence, model, [one.key for one in weights if one.key == HASH])
+    elif weights:
+        yield _weights(evidence, weights)
+    elif not seeded and not precision:
+        yield from _drawn(evidence)
+
+
+def is_tiny(evidence: Evidence) -> bool:
+    """Whether the first difference of the numbers is one that rounding makes."""
+    at = evidence.number
+    return at is not None and relative(at) <= TINY * evidence.rtol
+
+
+def _precision(evidence: Evidence) -> list[Cause]:
+    found = evidence.topic(Kind.PRECISION)
+    if not found or evidence.number is None:
+        return []
+    keys = [one.key for one in found]
+    clear = evidence.at_start and not _other_batches(evidence) and _of_rounding(evidence, found)
+    detail = f"{are(found)}."
+    if evidence.at_start:
+        detail += f" The first {evidence.number.series} is {evidence.values(evidence.number)}."
+    elif not evidence.first_value:
+        detail += " The first step's numbers are the same, so the forward pass is not touched."
+    return [
+        Cause(
+            kind=CauseKind.INITIAL if evidence.first_value else CauseKind.BACKWARD,
+            title="the precision of the arithmetic",
+            detail=detail,
+            keys=tuple(keys),
+            fix="Use one element type, one autocast setting and one precision of matrix products.",
+            confidence=Confidence.CONFIRMED if clear else Confidence.SUGGESTIVE,
+        )
+    ]
+
+
+def _of_rounding(evidence: Evidence, found: list[Difference]) -> bool:
+    """Whether the gap is one that coarse rounding makes, by what was surely in use.
+
+    Another element type was; another precision of matrix products may have been, and is
+    what is left where weights and batches are known to be the same.
+    """
+    at = evidence.number
+    hashes = evidence.told(HASH)
+    alike = hashes[0] is not None and hashes[0] == hashes[1] and evidence.seen(Role.BATCH)
+    used = alike or any(one.likelihood is Likelihood.YES for one in found)
+    return used and at is not None and (relative(at) <= _COARSEST or not _finite(at))
+
+
+def _finite(at: At) -> bool:
+    return math.isfinite(at.first) and math.isfinite(at.second)
+
+
+def _other_batches(evidence: Evidence) -> bool:
+    """Whether what the first differing step was fed differs by more than an element type."""
+    batch, number = evidence.first(*BATCHES), evidence.number
+    if batch is None or number is None or batch.step > number.step:
+        return False
+    integers = evidence.first(Role.INTEGERS)
+    same = evidence.seen(Role.INTEGERS) and (integers is None or integers.step > number.step)
+    return not same
+
+
+def _weights(evidence: Evidence, weights: list[Difference]) -> Cause:
+    hashed = any(one.key == HASH for one in weights)
+    detail = f"{are(weights)}."
+    batch = evidence.first(*BATCHES)
+    at = evidence.number
+    if at is not None and evidence.first_value:
+        fed = evidence.seen(Role.BATCH) and (batch is None or batch.step > at.step)
+        also = ", though both were fed the same batch" if fed else ""
+        detail += f" {at.series} at step {at.step} is {evidence.values(at)}{also}."
+    elif at is not None:
+        detail += f" Yet {at.series} agrees up to step {at.step}."
+    begin = evidence.begin
+    grown = at is not None and begin is not None and at.step <= begin + _SOON and is_tiny(evidence)
+    sure = hashed and (evidence.first_value or grown)
+    return Cause(
+        kind=CauseKind.INITIAL,
+        title=WEIGHTS,
+        detail=detail,
+        keys=tuple(one.key for one in weights),
+        fix="Seed before the model is made, or load the same weights.",
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUGGESTIVE,
+    )
+
+
+def _drawn(evidence: Evidence) -> Iterator[Cause]:
+    """The first step differs with the same batch: weights that no hash tells, or random numbers."""
+    at = evidence.number
+    if at is None or not evidence.first_value or _other_batches(evidence) or is_tiny(evidence):
+        return
+    first, second = evidence.told(HASH)
+    batches = "the same batch" if evidence.seen(Role.BATCH) else "batches not fingerprinted"
+    if first is None or second is None:
+        yield Cause(
+            kind=CauseKind.INITIAL,
+            title=DRAWN,
+            detail=f"{at.series} at step {at.step}, the first, is {evidence.values(at)}, with "
+            f"{batches}. Whether the weights were the same is not recorded.",
+            fix="Give AutoProfiler the model, so that its initial weights are hashed; seed before "
+            "the model is made.",
+            confidence=Confidence.SUGGESTIVE,
+        )
+        return
+    key = "torch.random_states.torch"
+    states = [one.key for one in evidence.differences if one.key == key]
+    if states and evidence.at_start:
+        yield Cause(
+            kind=CauseKind.INITIAL,
+            title="random numbers drawn in the model",
+            detail=f"Initial weights and {batches}, yet {at.series} at step {at.step} is "
+            f"{evidence.values(at)}; PyTorch's random state after the first step differs.",
+            keys=(key,),
+            fix="Seed right before training; dropout and sampling draw from PyTorch's generator.",
+        )
+
+
+def _model(evidence: Evidence, found: list[Difference], hashes: list[str]) -> Cause:
+    return Cause(
+        kind=CauseKind.INITIAL,
+        title="the model",
+        detail=f"{are(found)}. The models are not of one size.",
+        keys=(*(one.key for one in found), *hashes),
+        fix="Make the model with the same settings.",
+        confidence=Confidence.CONFIRMED if evidence.first_value else Confidence.SUGGESTIVE,
+    )

@@ -1,0 +1,271 @@
+"""Causes that lie in how weights are updated: the rate, the optimizer, the order of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pytscope.diffing.advice import determinism_advice, not_recorded
+from pytscope.diffing.causes_start import is_tiny
+from pytscope.diffing.evidence import BATCHES, Evidence
+from pytscope.diffing.numbers import are, told_apart
+from pytscope.diffing.roles import Role
+from pytscope.diffing.words import words_of
+from pytscope.model.comparison import At, Cause, CauseKind, Kind
+from pytscope.model.findings import Confidence
+from pytscope.model.records import Flag
+from pytscope.model.wording import listed
+from pytscope.runs.run import Run
+
+_OPTIMIZER = frozenset(
+    """optimizer optim momentum beta beta1 beta2 betas eps epsilon weight_decay wd clip nesterov
+    amsgrad dampening max_grad_norm grad_clip clip_grad gradient_clip_val
+    adam_beta1 adam_beta2 adam_epsilon""".split()  # noqa: SIM905  # reads better without quotes
+)
+
+
+_LENGTH = frozenset(("epochs", "steps", "iters", "iterations"))
+"""Words of settings that a schedule is stretched over."""
+OPTIMIZER = "the optimizer's settings"
+RATE_ALIKE = "settings of the learning rate"
+COARSE = ("the seed", "other settings", "the code", "environment variables", "the command line")
+"""Causes that are unlikely to change numbers by no more than rounding, after equal ones."""
+
+
+def rate_causes(evidence: Evidence, *, resumed: bool) -> Iterator[Cause]:
+    """The learning rate: as it was logged, or as it is set."""
+    settings = tuple(one.key for one in evidence.rates())
+    at = evidence.first(Role.RATE)
+    if at is None:
+        if settings and not evidence.seen(Role.RATE):
+            yield _set(evidence, settings)
+        elif settings:
+            yield _set_alike(settings)
+        return
+    if resumed:
+        return
+    begins = evidence.compared(at).place(at.step) == 0
+    lengths = (o.key for o in evidence.topic(Kind.CONFIG) if _LENGTH & set(words_of(o.key)))
+    settings = tuple(dict.fromkeys((*settings, *lengths)))
+    title = "the learning rate" if begins else "the learning-rate schedule"
+    first, second = told_apart(at.first, at.second)
+    where = f"{at.series} is {first} and {second} at step {at.step}"
+    before = "" if begins else ", the first that differs"
+    late = at.step > evidence.horizon
+    number = evidence.number
+    if late:
+        after = "the runs had parted before: a further cause, or a schedule that follows the loss"
+    elif number is None:
+        after = "nothing that was logged of training differs"
+    elif number.step < at.step:
+        after = f"a smaller difference was there from step {number.step} on"
+    elif number.step == at.step:
+        after = f"{number.series} differs at the same step"
+    else:
+        after = f"{number.series} first differs at step {number.step}, after it"
+    yield Cause(
+        kind=CauseKind.SCHEDULE,
+        title=title,
+        detail=f"{where}{before}; {after}.",
+        keys=settings,
+        fix="Set the same rate, schedule, warm-up and number of steps.",
+        confidence=Confidence.SUGGESTIVE if late else Confidence.CONFIRMED,
+    )
+
+
+def _set(evidence: Evidence, settings: tuple[str, ...]) -> Cause:
+    told = are(evidence.rates())
+    first = " It cannot have changed the first step's numbers, which differ." * evidence.at_start
+    later = not evidence.first_value and not any(map(_is_rate, settings))
+    return Cause(
+        kind=CauseKind.SCHEDULE,
+        title="the learning-rate schedule" if later else "the learning rate",
+        detail=f"{told}. The rate of each step was not recorded.{first}",
+        keys=settings,
+        fix="Set the same rate, schedule, warm-up and number of steps.",
+        confidence=Confidence.SUGGESTIVE,
+    )
+
+
+def _is_rate(key: str) -> bool:
+    """Whether a setting is the rate itself, and not of how it moves."""
+    return not {"schedule", "scheduler", "decay", "warmup", "cosine", "anneal", "gamma"} & set(
+        words_of(key)
+    )
+
+
+def _set_alike(settings: tuple[str, ...]) -> Cause:
+    return Cause(
+        kind=CauseKind.SCHEDULE,
+        title=RATE_ALIKE,
+        detail=f"Not the same: {listed(settings, 6)}; yet the rate that was recorded is the same "
+        "at every common step.",
+        keys=settings,
+        confidence=Confidence.SUGGESTIVE,
+    )
+
+
+def update_causes(evidence: Evidence) -> Iterator[Cause]:
+    """The optimizer's settings, and steps that one run skipped."""
+    skipped = _skipped(evidence)
+    if skipped is not None:
+        yield skipped
+    rates = {one.key for one in evidence.rates()}
+    found = [
+        one
+        for one in evidence.topic(Kind.CONFIG)
+        if is_optimizers(one.key) and one.key not in rates
+    ]
+    if not found:
+        return
+    told = are(found)
+    at = evidence.number
+    later = at is not None and not evidence.first_value
+    after = ""
+    if at is not None and later:
+        after = f" Numbers agree up to the update before step {at.step}."
+    elif evidence.at_start:
+        after = " It cannot have changed the first step's numbers, which differ."
+    yield Cause(
+        kind=CauseKind.BACKWARD,
+        title=OPTIMIZER,
+        detail=f"{told}.{after}",
+        keys=tuple(one.key for one in found),
+        fix="Make the optimizer with the same settings.",
+        confidence=Confidence.CONFIRMED if later and _second(evidence) else Confidence.SUGGESTIVE,
+    )
+
+
+def is_optimizers(key: str) -> bool:
+    """Whether a fact is a setting of the optimizer."""
+    parts = key.replace("-", "_").lower().split(".")
+    return key.startswith("torch.optimizer") or bool(_OPTIMIZER & set(parts[1:]))
+
+
+def _second(evidence: Evidence) -> bool:
+    """Whether numbers differ right after the first update."""
+    at = evidence.number
+    return at is not None and evidence.begin is not None and at.step == evidence.begin + 1
+
+
+def _skipped(evidence: Evidence) -> Cause | None:
+    """A step that changed no weights in one run alone, before the numbers differ."""
+    a, b = evidence.runs
+    for rank in sorted(set(a.ranks) & set(b.ranks)):
+        steps = [
+            set(t.step[t.has(Flag.SKIPPED) & ~t.has(Flag.REDONE)].tolist())
+            for t in (a.rank(rank), b.rank(rank))
+        ]
+        both = (s for s in sorted(steps[0] ^ steps[1]) if all(_made(r, rank, s) for r in (a, b)))
+        alone = next(both, None)
+        if alone is not None and alone <= evidence.horizon:
+            who = evidence.labels[0 if alone in steps[0] else 1]
+            return Cause(
+                kind=CauseKind.BACKWARD,
+                title=f"step {alone} was skipped in {who} alone",
+                detail="Its gradients were not finite there, so its weights were not updated.",
+                fix="Compare the scale of the loss in both runs.",
+            )
+    return None
+
+
+def _made(run: Run, rank: int, step: int) -> bool:
+    return bool(np.any(run.rank(rank).step == step))
+
+
+def nondeterminism(evidence: Evidence, others: Sequence[Cause]) -> Iterator[Cause]:
+    """An operation whose result depends on timing: for what nothing else explains.
+
+    Args:
+        evidence: What the runs show.
+        others: The causes found so far.
+    """
+    at = evidence.number
+    batch, rate = evidence.first(*BATCHES), evidence.first(Role.RATE)
+    if at is None or any(other.step <= at.step for other in (batch, rate) if other is not None):
+        return
+    tiny = is_tiny(evidence)
+    if any(_explains(evidence, cause, tiny=tiny) for cause in others):
+        return
+    missing = not_recorded(evidence)
+    dense = _previous(evidence, at) == at.step - 1
+    if not tiny and (dense or evidence.at_start or not evidence.seen(Role.BATCH)):
+        return
+    doubt = any(c.kind not in (CauseKind.SCHEDULE, CauseKind.RESUME) for c in others)
+    sure = tiny and not doubt and _ruled_out(evidence)
+    yield Cause(
+        kind=CauseKind.BACKWARD,
+        title="a nondeterministic operation",
+        detail=_shown(evidence, at, missing, tiny=tiny, others=doubt),
+        fix=determinism_advice(evidence),
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUGGESTIVE,
+    )
+
+
+def _ruled_out(evidence: Evidence) -> bool:
+    """Whether what else makes gaps like rounding was recorded, and is the same."""
+    needed = ["torch.version", *(["torch.initial_weights.hash"] * evidence.at_start)]
+    recorded = all(own.get(name) is not None for own in evidence.facts for name in needed)
+    return recorded and evidence.seen(Role.BATCH) and evidence.seen(Role.RATE)
+
+
+def _explains(evidence: Evidence, cause: Cause, *, tiny: bool) -> bool:
+    """Whether a cause could have made the first difference, of its size and at its step."""
+    if cause.kind is CauseKind.SCHEDULE:
+        return evidence.first(Role.RATE) is None and not evidence.at_start
+    if cause.kind is CauseKind.RESUME:
+        return False  # of a later step: asked only then
+    if cause.title == OPTIMIZER:
+        return not evidence.at_start
+    if tiny and cause.confidence is Confidence.SUGGESTIVE:
+        return not (cause.kind is CauseKind.BATCH or cause.title in COARSE)
+    return True
+
+
+def _shown(evidence: Evidence, at: At, missing: str, *, tiny: bool, others: bool) -> str:
+    before = _previous(evidence, at)
+    place = (
+        f"in the forward pass of step {at.step} already"
+        if evidence.at_start
+        else f"at step {at.step}, the first after step {before}"
+        if before is not None
+        else f"at step {at.step}, the first that both logged"
+    )
+    size = "no more than rounding" if tiny else "which may have grown between the logged steps"
+    known = []
+    if evidence.seen(Role.BATCH):
+        known.append("batches")
+    if evidence.seen(Role.RATE):
+        known.append("learning rates")
+    alike = f" Up to there {' and '.join(known)} are the same." if known else ""
+    facts = (
+        ""
+        if others
+        else " All that is recorded of settings, code, packages and devices is the same."
+    )
+    lacking = f" Not recorded: {missing}." if missing else ""
+    return (
+        f"{at.series} differs {place}: {evidence.values(at)}, {size}.{_passes(evidence, at)}{alike}"
+        f"{facts}{lacking}"
+    )
+
+
+def _passes(evidence: Evidence, at: At) -> str:
+    """What the gradient norms add."""
+    gradient = evidence.first(Role.GRADIENT)
+    if not evidence.seen(Role.GRADIENT) or at.series in {
+        c.name for c in evidence.of(Role.GRADIENT)
+    }:
+        return ""
+    if gradient is not None and gradient.step < at.step:
+        return f" Gradient norms differ from step {gradient.step} on: it is in the backward pass."
+    return f" Gradient norms agree up to step {(gradient or at).step}."
+
+
+def _previous(evidence: Evidence, at: At) -> int | None:
+    """The step before at which the series was compared."""
+    one = evidence.compared(at)
+    place = one.place(at.step)
+    pair = next((p for p in one.pairs if p.rank == one.rank), one.pairs[0])
+    return int(pair.step[place - 1]) if place else None

@@ -1,0 +1,113 @@
+"""From an analysed run and its budgets to a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from pytscope.gates.baseline import Baseline, baseline_of, unlike
+from pytscope.gates.judging import Against, Written, judged, judged_findings
+from pytscope.gates.panel import gate_panel
+from pytscope.gates.vocabulary import Vocabulary
+from pytscope.model.findings import Severity
+from pytscope.model.gate import BaselineFacts, Gate, Judged, Place, Standing
+from pytscope.model.report import Report
+from pytscope.runs.run import Run
+
+
+@attrs.frozen(kw_only=True)
+class Budgets:
+    """What a run has to keep.
+
+    Attributes:
+        written: The budgets.
+        fail_on: Severity from which a finding fails the gate, or None.
+        fail_on_place: Where that is written, or None.
+        baseline: What relative budgets are held against, or None.
+        baseline_path: File it is kept in, or an empty string.
+        updating: Whether this run is to become the baseline.
+        script: Training script, for reporters that point to code.
+        run_place: The run, for the same.
+        unusable: Why the run has nothing to measure, which fails any gate; or an
+            empty string.
+    """
+
+    written: Sequence[Written] = ()
+    fail_on: Severity | None = None
+    fail_on_place: Place | None = None
+    baseline: Baseline | None = None
+    baseline_path: str = ""
+    updating: bool = False
+    script: str = ""
+    run_place: str = ""
+    unusable: str = ""
+
+
+def gate_of(report: Report, run: Run, asked: Budgets) -> Gate:
+    """Judge a run.
+
+    Args:
+        report: Its analysis.
+        run: The run as it was analysed.
+        asked: The budgets.
+
+    Raises:
+        UsageError: A budget cannot be judged, whatever the run.
+    """
+    vocabulary = Vocabulary.of(report, run)
+    against = Against(asked.baseline, asked.updating)
+    rows = [_unusable(asked.unusable)] if asked.unusable else []
+    rows += [judged(one, vocabulary, against) for one in asked.written]
+    if asked.fail_on is not None:
+        rows.append(judged_findings(report, asked.fail_on, asked.fail_on_place))
+    base = None if asked.updating else asked.baseline
+    relative = base is not None and any(one.demand.relative for one in asked.written)
+    notes = tuple(unlike(base, report.run)) if base is not None and relative else ()
+    if asked.written and len(run.ranks) > 1:
+        notes = (*notes, _shown(run))
+    return Gate(
+        report=report,
+        judged=tuple(rows),
+        panel=gate_panel(tuple(rows), notes),
+        fail_on=asked.fail_on and asked.fail_on.value,
+        baseline=_facts(base, asked.baseline_path) if base is not None else None,
+        written=asked.baseline_path if asked.updating else "",
+        notes=notes,
+        script=asked.script,
+        run_place=asked.run_place,
+    )
+
+
+def _shown(run: Run) -> str:
+    """Which of several ranks the times are of; another run may show another one."""
+    rank, ranks = run.shown.rank, len(run.ranks)
+    return f"times and shares are of rank {rank}, one of {ranks:,}: that of median wall"
+
+
+def _unusable(reason: str) -> Judged:
+    """A budget that nobody has to write: some step counts."""
+    return Judged(
+        budget="steps.rated > 0",
+        metric="steps.rated",
+        unit="count",
+        op=">",
+        limit=0.0,
+        value=0.0,
+        standing=Standing.FAILED,
+        reason=reason,
+    )
+
+
+def _facts(baseline: Baseline, path: str) -> BaselineFacts:
+    return BaselineFacts(
+        path=path,
+        run=baseline.run,
+        tool_version=baseline.tool_version,
+        made_with=baseline.made_with,
+    )
+
+
+def new_baseline(report: Report, run: Run, written: Sequence[Written]) -> Baseline:
+    """The baseline that a run makes, with every metric that budgets are about."""
+    return baseline_of(Vocabulary.of(report, run), [one.demand.metric for one in written])

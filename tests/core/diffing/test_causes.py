@@ -1,0 +1,503 @@
+"""Why runs part, case by case: the kind, what bears it out, and how sure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytscope.diffing.divergence import divergence
+from pytscope.model.comparison import CauseKind
+from pytscope.model.findings import Confidence
+from pytscope.testing import make_run
+from tests.core.diffing.parting import (
+    BATCHES,
+    LOSS,
+    changed,
+    environment,
+    found,
+    made,
+    only,
+    resumed,
+)
+
+SURE, PERHAPS = Confidence.CONFIRMED, Confidence.SUGGESTIVE
+
+
+# --- batches and seeds -----------------------------------------------------------
+
+
+def test_the_order_of_the_data():
+    there = environment(loaders=[{"batch_size": 8, "sampler": "RandomSampler",
+                                  "generator_seed": 1}])  # fmt: skip
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
+    cause = only(made(), b)
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.BATCH,
+        "the order of the data",
+        SURE,
+    )
+    assert "torch.loaders[0].generator_seed" in cause.keys
+
+
+def test_the_order_from_the_second_epoch_on():
+    cause = only(made(), made(loss=changed(LOSS, 8), batches=changed(BATCHES, 8)))
+    assert cause.title == "the order of the data"
+    assert "step 8" in cause.detail
+
+
+def test_batches_that_come_at_other_steps():
+    b = made(loss=changed(LOSS, 0), batches=[*BATCHES[1:], BATCHES[0]])
+    assert "100% of the batches of B" in only(made(), b).detail
+
+
+def test_other_data():
+    there = environment(loaders=[{"batch_size": 4, "sampler": "RandomSampler",
+                                  "generator_seed": 0}])  # fmt: skip
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
+    cause = only(made(), b)
+    assert cause.title == "the data"
+    assert "torch.loaders[0].batch_size" in cause.keys
+
+
+def test_the_seed_explains_order_and_weights():
+    there = environment(initial_seed=2, initial_weights={"hash": "w2"})
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
+    cause = only(made(), b)
+    assert (cause.kind, cause.title, cause.confidence) == (CauseKind.BATCH, "the seed", SURE)
+    assert "torch.initial_seed" in cause.keys
+    assert "initial weights" in cause.detail
+
+
+def test_the_seed_of_weights_alone():
+    there = environment(initial_seed=2, initial_weights={"hash": "w2"})
+    cause = only(made(), made(loss=changed(LOSS, 0), provenance=there))
+    assert (cause.kind, cause.title) == (CauseKind.INITIAL, "the seed")
+
+
+@pytest.mark.parametrize("column", ["batch_integers_fingerprint", "batch_samples_fingerprint"])
+def test_unseeded_augmentation(column: str):
+    after = {"python": "p0", "numpy": "n10", "torch": "t1"}
+    there = environment(
+        initial_random_states={"python": "p0", "numpy": "n9", "torch": "t0"}, random_states=after
+    )
+    a = made(scalars={column: BATCHES})
+    b = made(
+        loss=changed(LOSS, 0),
+        batches=changed(BATCHES, 0),
+        scalars={column: BATCHES},
+        provenance=there,
+    )
+    cause = only(a, b)
+    assert (cause.kind, cause.confidence) == (CauseKind.BATCH, SURE)
+    assert cause.title == "augmentation with unseeded random numbers"
+    assert "torch.initial_random_states.numpy" in cause.keys
+    assert "numpy" in cause.fix
+
+
+def test_augmentation_by_a_generator_of_its_own():
+    column = {"batch_integers_fingerprint": BATCHES}
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=column)
+    assert only(made(scalars=column), b).title == "augmentation with random numbers of its own"
+
+
+def test_samples_whose_contents_changed():
+    columns = {"batch_samples_fingerprint": BATCHES, "batch_integers_fingerprint": BATCHES}
+    other = {**columns, "batch_integers_fingerprint": changed(BATCHES, 3)}
+    b = made(loss=changed(LOSS, 3), batches=changed(BATCHES, 3), scalars=other)
+    assert only(made(scalars=columns), b).title == "the contents of the samples"
+
+
+def test_an_order_drawn_from_numpy():
+    column = {"batch_integers_fingerprint": BATCHES}
+    there = environment(initial_random_states={"python": "p0", "numpy": "n9", "torch": "t0"},
+                        random_states={"python": "p0", "numpy": "n10", "torch": "t1"})  # fmt: skip
+    other = {"batch_integers_fingerprint": changed(BATCHES, 0)}
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=other, provenance=there)
+    cause = only(made(scalars=column), b)
+    assert cause.title == "the order of the data"
+    assert "torch.initial_random_states.numpy" in cause.keys
+
+
+def test_another_number_of_ranks():
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), world_size=2)
+    cause = found(made(world_size=1), b).causes[0]
+    assert cause.kind is CauseKind.BATCH
+    assert "world_size" in cause.keys
+
+
+def test_two_causes_at_once_are_both_sure():
+    there = environment(initial_weights={"hash": "w2"})
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), rate=0.02, provenance=there)
+    sure = [c.title for c in found(made(), b).causes if c.confidence is SURE]
+    assert sure == ["the order of the data", "the initial weights", "the learning rate"]
+
+
+def test_other_samples_are_no_augmentation():
+    a = made(scalars={"batch_samples_fingerprint": BATCHES})
+    columns = {"batch_samples_fingerprint": changed(BATCHES, 0)}
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=columns)
+    assert only(a, b).title == "the order of the data"
+
+
+def test_batches_that_differ_only_later_are_a_further_cause():
+    b = made(loss=changed(LOSS, 2), batches=changed(BATCHES, 9))
+    causes = {cause.title: cause for cause in found(made(), b).causes}
+    assert causes["other batches from step 9 on"].confidence is PERHAPS
+
+
+def test_settings_of_the_data_without_fingerprints():
+    a, b = (made(config={"dataset": name}, batches=None, loss=changed(LOSS, place))
+            for name, place in (("x", 24), ("y", 0)))  # fmt: skip
+    causes = {cause.title: cause for cause in found(a, b).causes}
+    assert causes["the data's settings"].keys == ("config.dataset",)
+
+
+def test_generators_without_fingerprints():
+    there = environment(initial_random_states={"python": "p0", "numpy": "n9", "torch": "t0"},
+                        random_states={"python": "p0", "numpy": "n10", "torch": "t1"})  # fmt: skip
+    a, b = made(batches=None), made(batches=None, loss=changed(LOSS, 0), provenance=there)
+    titles = [cause.title for cause in found(a, b).causes]
+    assert "unseeded random numbers in the data" in titles
+
+
+# --- the start -------------------------------------------------------------------
+
+
+def test_the_initial_weights():
+    there = environment(initial_weights={"hash": "w2"})
+    cause = only(made(), made(loss=changed(LOSS, 0), provenance=there))
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.INITIAL,
+        "the initial weights",
+        SURE,
+    )
+    assert "the same batch" in cause.detail
+
+
+def test_weights_that_were_not_hashed():
+    a, b = (made(loss=loss, provenance=environment(initial_weights=None))
+            for loss in (LOSS, changed(LOSS, 0)))  # fmt: skip
+    cause = only(a, b)
+    assert cause.kind is CauseKind.INITIAL
+    assert cause.confidence is PERHAPS
+
+
+@pytest.mark.parametrize(
+    ("torch", "key"),
+    [
+        ({"autocast": {"cpu": "bfloat16"}}, "torch.autocast"),
+        ({"model": {"parameters": 18, "dtypes": {"float64": 18}},
+          "initial_weights": {"hash": "w9"}}, "torch.model.dtypes"),
+        ({"precision": {"matmul": "medium", "tf32_cudnn": True}}, "torch.precision.matmul"),
+    ],
+)  # fmt: skip
+def test_precision(torch: dict[str, Any], key: str):
+    b = made(loss=changed(LOSS, 0, 1e-4), provenance=environment(**torch))
+    causes = found(made(), b).causes
+    assert causes[0].title == "the precision of the arithmetic"
+    assert causes[0].kind is CauseKind.INITIAL
+    assert causes[0].confidence is SURE
+    assert key in causes[0].keys
+
+
+def test_another_element_type_of_the_batches_is_no_augmentation():
+    column = {"batch_integers_fingerprint": BATCHES}
+    there = environment(model={"parameters": 18, "dtypes": {"float64": 18}})
+    b = made(
+        loss=changed(LOSS, 0, 1e-7),
+        batches=changed(BATCHES, 0),
+        scalars=column,
+        provenance=there,
+    )
+    causes = found(made(scalars=column), b).causes
+    assert causes[0].title == "the precision of the arithmetic"
+    assert causes[1].confidence is PERHAPS
+
+
+def test_another_model():
+    there = environment(
+        model={"parameters": 36, "dtypes": {"float32": 36}}, initial_weights={"hash": "w3"}
+    )
+    cause = found(made(), made(loss=changed(LOSS, 0), provenance=there)).causes[0]
+    assert cause.title == "the model"
+
+
+def test_random_numbers_in_the_model():
+    there = environment(
+        random_states={"python": "p0", "numpy": "n0", "torch": "t9", "after_step": 1}
+    )
+    cause = found(made(), made(loss=changed(LOSS, 0), provenance=there)).causes[0]
+    assert cause.title == "random numbers drawn in the model"
+
+
+# --- updates and schedules -------------------------------------------------------
+
+
+def test_the_schedule():
+    rate = [0.01 if i < 10 else 0.001 for i in range(24)]
+    cause = only(made(), made(loss=changed(LOSS, 11), rate=rate))
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.SCHEDULE,
+        "the learning-rate schedule",
+        SURE,
+    )
+    assert "step 10" in cause.detail
+    assert "step 11" in cause.detail
+
+
+def test_the_rate_from_the_first_step_on():
+    a, b = made(config={"lr": 0.01}), made(loss=changed(LOSS, 1), rate=0.02, config={"lr": 0.02})
+    cause = only(a, b)
+    assert cause.title == "the learning rate"
+    assert cause.keys == ("config.lr",)
+
+
+def test_a_schedule_that_is_stretched_over_more_steps():
+    rates = [0.01 * (1 - i / 24) for i in range(24)], [0.01 * (1 - i / 48) for i in range(24)]
+    a = made(rate=rates[0], config={"max_steps": 24})
+    b = made(loss=changed(LOSS, 2), rate=rates[1], config={"max_steps": 48})
+    cause = only(a, b)
+    assert cause.title == "the learning-rate schedule"
+    assert cause.keys == ("config.max_steps",)
+
+
+def test_a_rate_that_follows_is_no_cause_for_sure():
+    rate = [0.01 if i < 15 else 0.001 for i in range(24)]
+    causes = found(made(), made(loss=changed(LOSS, 3), rate=rate)).causes
+    assert [c.confidence for c in causes if c.kind is CauseKind.SCHEDULE] == [PERHAPS]
+
+
+def test_a_schedule_that_matters_after_rounding():
+    loss = [v if i < 2 else v * (1 + 1e-8) if i < 11 else v * 2 for i, v in enumerate(LOSS)]
+    rate = [0.01 if i < 10 else 0.001 for i in range(24)]
+    causes = found(made(), made(loss=loss, rate=rate)).causes
+    assert {(cause.kind, cause.confidence) for cause in causes} == {
+        (CauseKind.SCHEDULE, SURE),
+        (CauseKind.BACKWARD, SURE),
+    }
+
+
+def test_all_causes_are_named():
+    there = environment(version="2.1.0")
+    a = made(config={"lr": 0.1}, rate=None)
+    b = made(config={"lr": 0.2}, rate=None, loss=changed(LOSS, 1), provenance=there)
+    keys = [cause.keys for cause in found(a, b).causes]
+    assert ("config.lr",) in keys
+    assert ("torch.version",) in keys
+
+
+def test_the_optimizers_settings():
+    there = environment(optimizer={"class": "Adam", "groups": [{"lr": 0.01, "weight_decay": 0.1}]})
+    cause = only(made(), made(loss=changed(LOSS, 1), provenance=there))
+    assert (cause.kind, cause.confidence) == (CauseKind.BACKWARD, SURE)
+    assert cause.keys == ("torch.optimizer.groups[0].weight_decay",)
+
+
+# --- nondeterminism --------------------------------------------------------------
+
+
+def test_a_nondeterministic_operation():
+    cause = only(made(), made(loss=changed(LOSS, 1, 1e-8)))
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.BACKWARD,
+        "a nondeterministic operation",
+        SURE,
+    )
+    assert "use_deterministic_algorithms" in cause.fix
+    assert "benchmark" not in cause.fix
+
+
+def test_advice_is_for_what_is_on():
+    row = {"name": "H200", "capability": "9.0"}
+    on = {"algorithms": False, "cudnn_benchmark": True}
+    there = environment(devices=[row], determinism=on)
+    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
+    assert "cudnn.benchmark" in only(a, b).fix
+    assert "CUBLAS_WORKSPACE_CONFIG" in only(a, b).fix
+    there = environment(determinism={"algorithms": True, "cudnn_benchmark": False})
+    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
+    assert only(a, b).fix == ""
+
+
+def test_threads_are_advised_on_where_there_are_several():
+    there = environment(threads=8)
+    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
+    assert "set_num_threads(1)" in only(a, b).fix
+
+
+def test_it_may_begin_in_the_first_forward_pass():
+    cause = only(made(), made(loss=changed(LOSS, 0, 1e-8)))
+    assert cause.title == "a nondeterministic operation"
+    assert "forward pass of step 0" in cause.detail
+
+
+def test_gradient_norms_tell_where():
+    norm = [1.0 + i for i in range(24)]
+    a = made(scalars={"grad_norm": norm})
+    b = made(loss=changed(LOSS, 4, 1e-8), scalars={"grad_norm": changed(norm, 4, 1e-8)})
+    assert "Gradient norms agree up to step 4" in only(a, b).detail
+
+
+def test_a_large_gap_is_no_rounding():
+    cause = only(made(), made(loss=changed(LOSS, 5)))
+    assert cause.kind is CauseKind.UNKNOWN
+    assert "equal" in cause.detail
+
+
+def test_other_packages_explain_rounding():
+    there = environment(version="2.1.0")
+    titles = [c.title for c in found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+              .causes]  # fmt: skip
+    assert titles == ["versions of packages"]
+
+
+def test_little_recorded_is_unknown():
+    a, b = (make_run({"forward": 1}, scalars={"loss": v}) for v in (LOSS, changed(LOSS, 5)))
+    cause = only(a, b)
+    assert cause.kind is CauseKind.UNKNOWN
+    assert "fingerprints" in cause.detail
+
+
+# --- resumes ---------------------------------------------------------------------
+
+
+def twice(after: list[float], fed: list[int] | None = None, rate: Any = 0.01, **facts: Any) -> Any:
+    """A run that was resumed at step 12, after it had reached step 18."""
+    run = made(
+        loss=[*LOSS[:18], *after],
+        batches=[*BATCHES[:18], *(fed or BATCHES[12:])],
+        rate=rate,
+        attempts=[(0, 18), (12, 12)],
+    )
+    return resumed(run, **facts)
+
+
+def test_a_resume_without_the_optimizers_state():
+    cause = only(made(), twice(changed(LOSS, 13)[12:]))
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.RESUME,
+        "the optimizer's state was not restored",
+        SURE,
+    )
+    assert "step 12" in cause.detail
+    assert "step 13" in cause.detail
+    assert "the 6 steps beyond that it made before" in cause.detail
+
+
+def test_an_optimizer_that_remembers_was_restored():
+    optimizer = {"class": "Adam", "groups": [{"lr": 0.01, "weight_decay": 0.0}]}
+    known = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 13})
+    titles = [cause.title for cause in found(made(), known).causes]
+    assert titles == ["state that the resume did not restore"]
+    fresh = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 1})
+    assert "remembers 1 step" in only(made(), fresh).detail
+
+
+def test_a_resume_whose_loader_began_again():
+    cause = only(made(), twice(changed(LOSS, 12)[12:], BATCHES[:12]))
+    assert cause.title == "the loader's position was not restored"
+    assert "those of A from step 0 on" in cause.detail
+    assert "from the start" in cause.detail
+
+
+def test_a_resume_whose_schedule_began_again():
+    falling = [0.1 / (1 + i) for i in range(24)]
+    b = twice(changed(LOSS, 13)[12:], rate=[*falling[:18], *falling[:12]])
+    cause = only(made(rate=falling), b)
+    assert cause.title == "the schedule's state was not restored"
+
+
+def test_a_resume_with_other_weights():
+    cause = only(made(), twice(changed(LOSS, 12)[12:]))
+    assert cause.title == "the weights or the random state were not restored"
+
+
+def test_a_good_resume_is_identical():
+    fed = [*BATCHES[12:]]
+    fed[0] = 5
+    told = found(made(), twice(LOSS[12:], fed))
+    assert told.identical is True
+    assert any("wound forward" in sentence for sentence in told.not_compared)
+
+
+def test_what_changed_at_the_resume_is_named():
+    b = twice(changed(LOSS, 13)[12:], version="2.14.0")
+    cause = found(made(), b).causes[0]
+    assert cause.kind is CauseKind.RESUME
+    assert cause.keys == ("torch.version",)
+
+
+def test_a_run_that_begins_with_the_resume():
+    b = made(loss=changed(LOSS, 13)[12:], batches=BATCHES[12:], first_step=12)
+    cause = only(made(), b)
+    assert cause.title == "the optimizer's state was not restored"
+    assert "begins at step 12" in cause.detail
+
+
+def test_the_first_run_may_be_the_resumed_one():
+    cause = only(twice(changed(LOSS, 13)[12:]), made())
+    assert cause.kind is CauseKind.RESUME
+    assert cause.detail.startswith("A was resumed")
+
+
+def test_a_resume_long_before_is_no_cause():
+    titles = [c.title for c in found(made(), twice(changed(LOSS, 20)[12:])).causes]
+    assert titles == ["something that is not recorded"]
+
+
+def test_a_resume_that_matters_after_rounding():
+    small = [v if i < 3 else v * (1 + 1e-8) for i, v in enumerate(LOSS)]
+    b = made(
+        loss=[*small[:18], small[12], *changed(LOSS, 13)[13:]],
+        batches=[*BATCHES[:18], *BATCHES[12:]],
+        attempts=[(0, 18), (12, 12)],
+    )
+    causes = found(made(), b).causes
+    assert {cause.kind for cause in causes} == {CauseKind.BACKWARD, CauseKind.RESUME}
+    assert divergence(made(), b).material is not None
+
+
+# --- provenance alone ------------------------------------------------------------
+
+
+def test_every_kind_of_fact_is_a_cause():
+    there = environment(version="2.1", threads=8, devices=[{"name": "X", "capability": "9.0"}],
+                        determinism={"algorithms": True, "cudnn_benchmark": True})  # fmt: skip
+    there["git"] = {"sha": "def", "branch": "main", "dirty": True, "diff_sha256": "x"}
+    there |= {"driver_version": "5", "env": {"NCCL_ALGO": "Ring"}, "argv": ["train.py", "x"]}
+    here = environment() | {"driver_version": "4"}
+    b = made(loss=changed(LOSS, 0), provenance=there, config={"foo": 1})
+    titles = {cause.title for cause in found(made(provenance=here), b).causes}
+    assert titles >= {
+        "other settings",
+        "how the work is divided",
+        "the code",
+        "switches that choose kernels",
+        "versions of packages",
+        "the device",
+        "the driver",
+        "environment variables",
+        "the command line",
+    }
+
+
+def test_no_cause_is_named_twice():
+    there = environment(initial_seed=2, version="2.1", initial_weights={"hash": "w2"})
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
+    titles = [cause.title for cause in found(made(), b).causes]
+    assert len(titles) == len(set(titles))
+    assert titles[0] == "the seed"
+
+
+def test_rounding_with_little_recorded_is_not_sure():
+    there = environment(version=None)
+    cause = only(made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+    assert (cause.title, cause.confidence) == ("a nondeterministic operation", PERHAPS)
+
+
+def test_another_commit_does_not_hide_rounding():
+    there = environment()
+    there["git"] = {"sha": "def", "branch": "main", "dirty": False, "diff_sha256": None}
+    causes = found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there)).causes
+    assert {cause.title for cause in causes} == {"the code", "a nondeterministic operation"}
