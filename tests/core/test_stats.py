@@ -14,6 +14,7 @@ from pytscope.stats import (
     autocovariance,
     effective_size,
     high_outliers,
+    holm,
     mad_scale,
     period,
     quantile_interval,
@@ -184,3 +185,9 @@ def test_effective_size_of_a_long_series_looks_at_more_lags_only_where_it_must()
     assert effective_size(slow) < 10
     quick = np.random.default_rng(0).normal(size=20_000)
     assert effective_size(quick) > 15_000
+
+
+def test_holm_goes_from_the_smallest():
+    assert holm([0.5, 0.01, 0.02]) == pytest.approx([0.5, 0.03, 0.04])
+    assert holm([0.9, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
@@ -228,6 +229,23 @@ def _chance(near: Bools, typical: int, slack: int, density: float) -> float:
         return 0.0
     lost = (1 - share) * math.log((1 - share) / (1 - q)) if share < 1 else 0.0
     return math.exp(-tries * (share * math.log(share / q) + lost))
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Probabilities corrected for their number, in their order, after Holm (1979).
+
+    Those at most alpha may all be held true: one of them is wrong with probability
+    alpha at most, however they depend on each other.
+
+    Args:
+        chances: Probability of each question.
+    """
+    corrected = [0.0] * len(chances)
+    highest = 0.0
+    for less, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        highest = max(highest, min(1.0, (len(chances) - less) * chances[place]))
+        corrected[place] = highest
+    return corrected
 
 
 def ranges(steps: npt.ArrayLike) -> tuple[tuple[int, int], ...]:

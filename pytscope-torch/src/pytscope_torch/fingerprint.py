@@ -154,11 +154,11 @@ def fetched(batch: Any, source: int, drawn: bytes | None) -> Fetched:
             floats = True
         else:
             integers.append(data)
-    known = None if drawn is None else hashed((drawn,))
-    return Fetched(source, hashed(every), hashed(integers), floats, known)
+    known = None if drawn is None else digest((drawn,))
+    return Fetched(source, digest(every), digest(integers), floats, known)
 
 
-def hashed(parts: Iterable[bytes]) -> bytes | None:
+def digest(parts: Iterable[bytes]) -> bytes | None:
     """A 64-bit hash of some bytes; None of none at all."""
     data = b"".join(parts)
     return hashlib.blake2b(data, digest_size=HASH_BYTES).digest() if data else None
@@ -166,7 +166,7 @@ def hashed(parts: Iterable[bytes]) -> bytes | None:
 
 def joined(hashes: Sequence[bytes]) -> int:
     """Hashes of batches as that of a step: a single one is it."""
-    one = hashes[0] if len(hashes) == 1 else hashed(hashes) or b""
+    one = hashes[0] if len(hashes) == 1 else digest(hashes) or b""
     return int.from_bytes(one, "little", signed=True)
 
 

@@ -56,11 +56,12 @@ class TestInputsAreKept:
         text = '[tool.pytscope.check]\nbudgets = ["steps.total == 60"]\n'
         settings = Path("pytscope.toml")
         settings.write_text(text)
-        for asked in (
-            ("--format", "sarif:pytscope.toml"),
-            ("--baseline", "pytscope.toml", "--update-baseline"),
+        for verb, *asked in (
+            ("check", "--format", "sarif:pytscope.toml"),
+            ("check", "--baseline", "pytscope.toml", "--update-baseline"),
+            ("analyze", "--format", "json:pytscope.toml"),
         ):
-            result = cli("check", run, *asked)
+            result = cli(verb, run, *asked)
             assert result.code == 2
             assert "is the settings file" in result.err
         assert settings.read_text() == text

@@ -13,7 +13,7 @@ import click
 import jsonschema
 import pytest
 
-from pytscope.cli.diff_values import AttemptOf, attempt, regression, store
+from pytscope.cli.diff_values import AttemptOf, attempt, regression
 from pytscope.diffing.gate import RegressionGate
 from pytscope.recording.profiler import Profiler
 from tests.core.cli.conftest import Clock
@@ -222,7 +222,7 @@ def test_output_is_the_same_each_time_and_reproducible_has_no_path(cli, made):
         (["A", "B", "--format", "json", "--format", "text"], "two formats"),
         (["A", "B", "--attempt", "C=0"], "there is no run C"),
         (["A", "B", "--attempt", "x"], "whole number"),
-        (["A", "B", "--noise-store", "-"], "name one"),
+        (["A", "B", "--noise-store", "-"], "is not the name of a file"),
     ],
 )
 def test_mistakes_are_sentences_and_2(cli, made, arguments, said):
@@ -283,7 +283,11 @@ def test_a_gate_is_read(text, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "high", "regression:", "regression:x", "regression:-5%", "never:5%", "5%"]
+    "text",
+    [
+        *("", "high", "regression:", "regression:x", "regression:-5%", "never:5%", "5%"),
+        *("regression:5", "regression:5 ms"),
+    ],
 )
 def test_another_gate_is_refused(text):
     with pytest.raises(ValueError, match="is not regression"):
@@ -298,11 +302,26 @@ def test_an_attempt_is_of_all_runs_or_of_one():
             attempt(text)
 
 
-def test_a_store_is_a_file():
-    assert store("x.json") == Path("x.json")
-    for text in ("", "-"):
-        with pytest.raises(ValueError):
-            store(text)
+def test_nothing_that_is_read_is_written_over(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = [record(tmp_path / name, losses(60, seed)) for seed, name in enumerate("xy")]
+    settings = Path("pytscope.toml")
+    settings.write_text("[tool.pytscope]\n")
+    (records,) = runs[1].glob("*.pts")
+    before = records.read_bytes()
+    for option, file, said in (
+        ("--format", f"json:{records}", "is part of the run itself"),
+        ("--noise-store", runs[1] / "new.pts", "is part of the run itself"),
+        ("--format", "json:noise.json", "is the noise store"),
+        ("--format", "json:pytscope.toml", "is the settings file"),
+        ("--noise-store", "pytscope.toml", "is the settings file"),
+    ):
+        result = cli("diff", *runs, "--noise-store", "noise.json", option, file)
+        assert result.code == 2
+        assert said in result.err
+    assert records.read_bytes() == before
+    assert settings.read_text() == "[tool.pytscope]\n"
+    assert not Path("noise.json").exists()
 
 
 def test_the_help_names_the_second_arm(cli):

@@ -140,8 +140,10 @@ def test_weights_of_other_element_types_are_not_known_to_differ():
 def test_facts_of_the_start_are_not_compared_with_those_of_a_resume():
     there = environment(initial_weights={"hash": "w9"}, optimizer={"class": "SGD"})
     late = made(provenance=there, first_step=100)
-    assert set(by_key(made(), late)) == {"torch.optimizer.class", "torch.optimizer.groups[0].lr",
-                                         "torch.optimizer.groups[0].weight_decay"}  # fmt: skip
+    assert set(by_key(made(), late)) == {
+        "torch.optimizer.class",
+        "torch.optimizer.groups[0].weight_decay",
+    }
 
 
 def test_differences_within_an_arm_are_marked():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from pytscope.diffing.facts import attempt_facts, facts, flat, same, sections
+from pytscope.diffing.facts import attempt_facts, cut_short, facts, flat, same, sections
 from pytscope.testing import make_run
 from tests.core.diffing.parting import environment, made
 
@@ -121,3 +121,15 @@ def test_equal_values():
     assert not same([1], [1, 2])
     assert not same("1", 1)
     assert not same(None, 0)
+
+
+def test_what_the_recorder_cut_is_known_to_be():
+    told = {
+        "config.text": "x" * 1000 + "…",
+        "config.list": [1, 2, "… 99 more"],
+        "config.many.…": "500 more",
+        "config.gone": "…",
+        "config.dots": "and so on…",
+        "config.whole": [1, 2],
+    }
+    assert [*cut_short(told)] == ["config.text", "config.list", "config.many", "config.gone"]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pytscope.diffing.judging import Spread, against, by_rank, compared, holm, paired, welch
+from pytscope.diffing.judging import Spread, adjusted, against, by_rank, paired, unpaired, welch
 
 
 def test_arms_of_unequal_spread_have_fewer_degrees_of_freedom():
@@ -24,8 +24,8 @@ def test_welch_of_three_is_what_a_formula_says():
 
 
 def test_equal_values_are_no_proof():
-    assert compared([1.0] * 3, [1.0] * 3).p == 1.0
-    assert compared([1.0] * 3, [0.9] * 3).p == pytest.approx(0.1)  # 2 of 20 orders
+    assert unpaired([1.0] * 3, [1.0] * 3).p == 1.0
+    assert unpaired([1.0] * 3, [0.9] * 3).p == pytest.approx(0.1)  # 2 of 20 orders
     assert paired([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).p == pytest.approx(0.25)  # 2 of 8 signs
 
 
@@ -55,6 +55,6 @@ def test_a_spread_of_repeats_gives_the_prediction_interval():
 
 
 def test_holm_is_as_strict_as_the_number_of_tests():
-    assert holm([0.01, None, 0.04, 0.03]) == [pytest.approx(0.03), None, 0.06, 0.06]
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert adjusted([0.01, None, 0.04, 0.03]) == [pytest.approx(0.03), None, 0.06, 0.06]
+    assert adjusted([0.9, 0.8]) == [1.0, 1.0]
+    assert adjusted([]) == []

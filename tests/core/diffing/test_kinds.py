@@ -82,3 +82,13 @@ def test_settings_of_the_rate_are_marked(name: str):
 
 def test_others_are_not():
     assert sort_of("config.weight_decay").why != RATE
+
+
+@pytest.mark.parametrize("name", ["config.name", "config.run_name", "argv.name"])
+def test_what_a_run_is_called_hardly_matters(name: str):
+    assert sort_of(name).likelihood is Likelihood.HARDLY
+
+
+@pytest.mark.parametrize("name", ["config.model.name", "config.dataset.name"])
+def test_what_a_part_of_it_is_called_does(name: str):
+    assert sort_of(name).likelihood is not Likelihood.HARDLY

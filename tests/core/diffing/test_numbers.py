@@ -6,6 +6,8 @@ import attrs
 import pytest
 
 from pytscope.diffing import numbers
+from pytscope.diffing.numbers import are, recorded_apart
+from pytscope.model.comparison import Difference, Kind, Likelihood
 from tests.core.diffing.said import SLOWER, WORSE
 
 
@@ -88,3 +90,21 @@ def test_an_interval_has_its_unit_once():
     assert numbers.interval(attrs.evolve(SLOWER, low=0.0, high=0.0)) == "0"
     assert numbers.interval(attrs.evolve(SLOWER, low=None)) == ""
     assert numbers.interval(attrs.evolve(SLOWER, unit="steps/s")) == "+0.9 to +1.1"
+
+
+def test_values_that_differ_look_it():
+    assert recorded_apart(["a", "b"]) == ("a", "b")
+    assert recorded_apart([4, "4"]) == ("4", '"4"')
+    assert recorded_apart([1, 1, "1"]) == ("1", "1", '"1"')
+    assert recorded_apart([None, "null"]) == ("null", '"null"')
+    long = ["x" * 300 + end for end in "yz"]
+    first, second = recorded_apart(long)
+    assert first != second
+    assert max(map(len, (first, second))) < 50
+    assert recorded_apart([long[0], long[0]])[0].startswith("xxx")
+
+
+def test_what_runs_recorded_is_told_with_few_words():
+    one = Difference("config.x", Kind.CONFIG, Likelihood.PERHAPS, (list(range(9999)), 2))
+    assert len(are([one])) < 80
+    assert are([one] * 9).endswith("and 5 more")

@@ -217,3 +217,15 @@ def test_what_cannot_be_compared_is_said():
     assert not_compared([bare, bare]) == ("no loss and no other result was logged by any run",)
     assert not_compared([two, two]) == ()
     assert outcomes([bare, bare], [0, 1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [([0.25] * 60, "within a run the last values do not vary"),
+     ([0.25 + 1e-17 * i for i in range(60)], "within a run the last values do not vary"),
+     ([0.25 + 1e-7 * (i % 2) for i in range(60)], "more than 1,000 times the noise")],
+)  # fmt: skip
+def test_a_gap_over_values_that_do_not_vary_has_no_endless_ratio(first, said):
+    runs = [make_run({"forward": 1}, scalars={"loss": v}) for v in (first, [0.5] * 60)]
+    (measured,) = outcomes(runs, [0, 1])
+    assert said in measured.detail

@@ -13,7 +13,15 @@ from pytscope.builtin.reporters.comparisons import text_comparison
 from pytscope.builtin.reporters.json import json_comparison
 from pytscope.builtin.reporters.markdown_comparison import markdown_comparison
 from pytscope.diffing.panels import panels
-from pytscope.model.comparison import At, Comparison, Divergence, Measured, Verdict
+from pytscope.diffing.parted import divergence_words
+from pytscope.model.comparison import (
+    At,
+    Comparison,
+    Divergence,
+    Measured,
+    SeriesDifference,
+    Verdict,
+)
 from pytscope.model.panels import Panel, Status
 from pytscope.plugins.declare import RenderOptions
 from tests.core.builtin.reporters.drawn import COLOR
@@ -231,7 +239,7 @@ VALIDATOR = jsonschema.Draft202012Validator(schema("diff"))
     [
         compared(),
         compared(**NOTHING),
-        compared(gate="failed", gate_reason="worse", extra={"more": 1}),
+        compared(gate="failed", gate_reason="worse"),
         compared(outcomes=(attrs.evolve(WORSE, first=(float("nan"),), low=None, p=None),)),
         compared(timings=(SLOWER, attrs.evolve(SLOWER, metric="forward", relative=None))),
     ],
@@ -281,3 +289,29 @@ def test_the_schema_notices_what_is_wrong():
     document["outcomes"][0]["verdict"] = "worse"
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(document)
+
+
+def test_one_sentence_says_which_timings_are_beyond_the_noise_of_the_steps():
+    within = attrs.evolve(SLOWER, metric="data", low=-0.1, high=0.1, test="block bootstrap")
+    beyond = attrs.evolve(SLOWER, test="block bootstrap, steps worth 9 and 8 independent ones")
+    said = one_line(compared(timings=(beyond, within)))
+    assert (
+        "step time: beyond the noise of the steps, in these two recordings alone; repeats may "
+        "differ as much; 95% intervals by block bootstrap, steps worth 9 and 8 independent ones"
+    ) in said
+    assert said.count("noise of the steps") == 1
+    assert "no change is beyond" in one_line(compared(timings=(within,)))
+    assert "every change: beyond" in one_line(compared(timings=(beyond,)))
+
+
+def test_values_that_not_every_step_has_are_counted():
+    loss = SeriesDifference("loss", 9, 0, 0, None, None, 0.0)
+    same = attrs.evolve(SAME, series=(loss,))
+    assert divergence_words(same) == (
+        "A and B are equal to the last bit at all 9 of 90 common steps at which both logged a value"
+    )
+
+
+def test_facts_that_were_cut_are_said_to_be():
+    said = one_line(compared(cut=("config.long",)))
+    assert "recorded in part, for their length, and compared so far: config.long" in said

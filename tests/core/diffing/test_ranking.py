@@ -9,7 +9,7 @@ import pytest
 from pytscope.model.comparison import Cause
 from pytscope.model.findings import Confidence
 from pytscope.testing import make_run
-from tests.core.diffing.parting import LOSS, changed, environment, found, made
+from tests.core.diffing.parting import BATCHES, LOSS, changed, environment, found, made
 
 FRESH = ({"python": "a", "numpy": "b"}, {"python": "c", "numpy": "d"})
 """States of generators that nobody seeded, in two processes."""
@@ -129,3 +129,48 @@ def test_what_follows_from_a_cause_is_no_cause(torch: dict[str, Any], title: str
     )
     b = made(loss=changed(LOSS, start), provenance=there)
     assert titles(found(made(provenance=here), b).causes) == [title]
+
+
+LOADER = {"batch_size": 8, "sampler": "RandomSampler", "generator_seed": 0}
+STATES = {"python": "p0", "numpy": "n9", "torch": "t0"}
+DRAWN = {"python": "p0", "numpy": "n10", "torch": "t1"}
+"""States at the start and after the first step where something drew from numpy's generator."""
+
+
+def test_an_order_that_differs_does_not_hide_generators_that_were_not_seeded():
+    there = environment(
+        loaders=[{**LOADER, "generator_seed": 1}],
+        initial_random_states=STATES,
+        random_states=DRAWN,
+    )
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
+    told = found(made(), b).causes
+    assert titles(told) == ["the order of the data", UNSEEDED]
+    assert told[1].keys[0] == "torch.initial_random_states.numpy"
+
+
+def test_augmentation_that_depends_on_the_number_of_workers():
+    column = {"batch_samples_fingerprint": BATCHES}
+    a, b = (
+        made(
+            loss=loss,
+            batches=batches,
+            scalars=column,
+            provenance=environment(loaders=[{**LOADER, "num_workers": workers}]),
+        )
+        for loss, batches, workers in (
+            (LOSS, BATCHES, 2),
+            (changed(LOSS, 2), changed(BATCHES, 2), 3),
+        )
+    )
+    (cause,) = found(a, b).causes
+    assert "depend on the workers" in cause.title
+    assert "torch.loaders[0].num_workers" in cause.keys
+
+
+def test_a_part_of_provenance_that_one_run_lacks_is_no_cause():
+    here = environment()
+    del here["git"], here["packages"]
+    told = found(made(provenance=here), made(loss=changed(LOSS, 3))).causes
+    assert titles(told) == ["something that is not recorded"]
+    assert "the code's commit" in told[0].detail

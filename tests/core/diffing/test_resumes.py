@@ -77,3 +77,22 @@ def test_without_fingerprints_the_loader_may_be_what_was_lost():
     ((title, confidence),) = told(made(batches=None), b)
     assert "loader's position" in title
     assert confidence is PERHAPS
+
+
+def test_a_series_that_is_logged_now_and_then_hides_no_agreement():
+    sparse = [None] * 23 + [0.5]
+    a = made(scalars={"accuracy": sparse})
+    run = made(attempts=[(0, 12), (12, 12)], scalars={"accuracy": [None] * 23 + [0.6]})
+    causes = found(a, resumed(run)).causes
+    assert causes
+    assert CauseKind.RESUME not in {cause.kind for cause in causes}
+
+
+def test_a_mean_over_what_one_start_made_is_not_compared():
+    a = made(scalars={"train_loss": [None] * 23 + [0.5]})
+    b = made(attempts=[(0, 12), (12, 12)], scalars={"train_loss": [None] * 23 + [0.4]})
+    told = found(a, resumed(b))
+    assert told.identical is True
+    assert any("one start made: train_loss" in sentence for sentence in told.not_compared)
+    other = made(scalars={"train_loss": [None] * 23 + [0.4]})
+    assert found(a, other).identical is False

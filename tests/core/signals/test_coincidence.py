@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytscope.signals.coincidence import chance_of_many, chance_of_one, holm, joint_onsets
+from pytscope.signals.coincidence import chance_of_many, chance_of_one, joint_onsets
 
 
 def at(*places: int) -> np.ndarray:
@@ -86,10 +86,3 @@ def test_the_shift_null_of_three_series_draws_shifts():
     first = at(10, 200, 377, 512, 800)
     assert chance_of_many([first, first, first], 1000, 5) <= 0.001
     assert chance_of_many([first, first, first], 1000, 5) == chance_of_many([first] * 3, 1000, 5)
-
-
-def test_holm_goes_from_the_smallest():
-    corrected = holm({"a": 0.01, "b": 0.02, "c": 0.5})
-    assert corrected == pytest.approx({"a": 0.03, "b": 0.04, "c": 0.5})
-    assert holm({"a": 0.9, "b": 0.9}) == {"a": 1.0, "b": 1.0}
-    assert holm({}) == {}

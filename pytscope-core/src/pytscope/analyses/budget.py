@@ -39,6 +39,17 @@ LINES = (
 )
 """Lines core knows, in display order; a user's phases come before `other`."""
 
+LINE_OF = {
+    "data": "data_stall",
+    "comm": "communication",
+    **dict.fromkeys(("forward", "backward", "loss", "optimizer", "compute", "no_grad"), "compute"),
+    **{
+        name: name
+        for name in ("h2d", "eval", "checkpoint", "log", "compile", "gc", "failed", "other")
+    },
+}
+"""Line of pytscope's own phases."""
+
 RECOVERABLE = frozenset(
     {
         "data_stall",

@@ -41,8 +41,6 @@ from pytscope.model.gate import Gate
 from pytscope.plugins.selection import raises_plugin_errors
 from pytscope.runs.run import Run
 
-DONE, GATE, STRICT = 0, 1, 4
-
 
 @attrs.frozen(kw_only=True)
 class CheckAsked:
@@ -86,7 +84,7 @@ def check_run(asked: CheckAsked, presentation: Presentation) -> int:
         report, prepared = analyzed(run, registry, options)
     if asked.listing:
         print_metrics(Vocabulary.of(report, prepared))
-        return DONE
+        return gates.DONE
     unusable = "" if gates.usable(prepared.timelines) else gates.unusable_reason(prepared)
     root = source_root(os.environ)
     known = attrs.evolve(
@@ -198,5 +196,5 @@ def _code(asked: CheckAsked, config: Config, run: Run, gate: Gate, late: int) ->
         for reason in reasons:
             say(f"strict: {reason}")
         if reasons or late:
-            return STRICT
-    return DONE if gate.passed else GATE
+            return gates.STRICT
+    return gates.DONE if gate.passed else gates.GATE

@@ -4,125 +4,135 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from pytscope.analysis.options import AnalyzeOptions
+import attrs
+
 from pytscope.api import opened
-from pytscope.cli import gates, settings
-from pytscope.cli.config import Config
-from pytscope.cli.diff import Wanted
-from pytscope.cli.formats import Look, checked_comparison_targets, draw_comparison
+from pytscope.cli import gates
+from pytscope.cli.asked import Asked, analyze_options, look
+from pytscope.cli.config import Config, find_config
+from pytscope.cli.diff_values import AttemptOf
+from pytscope.cli.formats import checked_comparison_targets, draw_comparison
+from pytscope.cli.kept import must_be_elsewhere, must_not_replace
 from pytscope.cli.noise_file import add_noise, read_noise
 from pytscope.cli.output import say
+from pytscope.cli.parameters import Never, Target
 from pytscope.cli.presentation import Presentation
 from pytscope.cli.progress import reading
-from pytscope.cli.settings import first
+from pytscope.cli.selection import selected_registry
 from pytscope.diffing.compare import comparison_of
 from pytscope.diffing.gate import Gated, RegressionGate
 from pytscope.diffing.options import Compared, CompareOptions
 from pytscope.model.comparison import Comparison
 from pytscope.model.errors import NothingUsable, UsageError
 from pytscope.model.report import Report
-from pytscope.plugins.declare import RenderOptions
 from pytscope.plugins.registry import Registry
 from pytscope.plugins.selection import raises_plugin_errors
 from pytscope.runs.run import Run
 
-DONE, GATE, STRICT = 0, 1, 4
-_WIDTH = 88
+
+@attrs.frozen(kw_only=True)
+class DiffAsked:
+    """What was written after `pytscope diff`.
+
+    Attributes:
+        analysis: The options that `analyze` has too.
+        runs: The runs of the first arm, and of the second.
+        noise_store: The noise store's file, or None.
+        fail_on: The gate, `never`, or None.
+        attempts: The attempts asked for.
+    """
+
+    analysis: Asked
+    runs: tuple[tuple[str, ...], tuple[str, ...]]
+    noise_store: Path | None = None
+    fail_on: RegressionGate | Never | None = None
+    attempts: tuple[AttemptOf, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All runs, those of the first arm first."""
+        return (*self.runs[0], *self.runs[1])
 
 
-def compare_runs(
-    wanted: Wanted, config: Config, registry: Registry, presentation: Presentation
-) -> int:
+def compare_runs(asked: DiffAsked, presentation: Presentation) -> int:
     """Compare runs, draw the comparison, and decide the exit code.
 
     Args:
-        wanted: The command line.
-        config: The settings file.
-        registry: What is loaded.
+        asked: The command line.
         presentation: Options before and after the verb.
 
     Raises:
         PytscopeError: Something cannot be read, used or written. Runs without
             a completed step are drawn first, for what they were made with.
     """
+    config = find_config(Path.cwd())
+    registry = selected_registry(asked.analysis.only, asked.analysis.blocked)
     reraise = raises_plugin_errors(os.environ)
-    targets = checked_comparison_targets(wanted.formats, registry)
-    noise = read_noise(wanted.noise_store)
+    targets = checked_comparison_targets(asked.analysis.formats, registry)
+    _keep(asked, targets, config)
     options = CompareOptions(
-        analysis=_analysis(wanted, config, registry, reraise=reraise),
-        noise=noise,
-        gate=wanted.fail_on if isinstance(wanted.fail_on, RegressionGate) else None,
-        detailed=wanted.verbose,
+        analysis=analyze_options(asked.analysis, config, registry, raise_errors=reraise),
+        noise=read_noise(asked.noise_store),
+        gate=asked.fail_on if isinstance(asked.fail_on, RegressionGate) else None,
+        detailed=asked.analysis.verbose,
     )
-    compared = Compared.of(*_opened(wanted, registry))
-    with reading(" ".join((*wanted.runs[0], *wanted.runs[1]))):
+    compared = Compared.of(*_opened(asked, registry))
+    with reading(" ".join(asked.paths)):
         comparison, read = comparison_of(compared, registry, options)
     drawn = draw_comparison(
-        comparison, targets, registry, _look(wanted, config, presentation), reraise=reraise
+        comparison, targets, registry, look(asked.analysis, config, presentation), reraise=reraise
     )
     _must_have_steps(comparison)
-    if wanted.noise_store is not None and wanted.steps is None:
-        add_noise(wanted.noise_store, [run for _, run in read])
-    elif wanted.noise_store is not None:
-        say(f"{wanted.noise_store} is left as it is: --steps does not show how the runs ended")
+    if asked.noise_store is not None and asked.analysis.steps is None:
+        add_noise(asked.noise_store, [run for _, run in read])
+    elif asked.noise_store is not None:
+        say(f"{asked.noise_store} is left as it is: --steps does not show how the runs ended")
     late = drawn.problems[len(comparison.problems) :]
-    strict = wanted.strict or bool(config.strict)
+    strict = asked.analysis.strict or bool(config.strict)
     return _code(comparison, read, len(late), strict=strict)
 
 
-def _analysis(
-    wanted: Wanted, config: Config, registry: Registry, *, reraise: bool
-) -> AnalyzeOptions:
-    warmup = first(wanted.warmup, config.warmup)
-    return AnalyzeOptions(
-        warmup=warmup if isinstance(warmup, int) else None,
-        steps=wanted.steps,
-        select=settings.patterns(config, "select", registry),
-        ignore=settings.patterns(config, "ignore", registry),
-        thresholds=settings.thresholds(config, (), registry),
-        flops_per_step=config.flops_per_step,
-        peak_flops=None if config.peak_tflops is None else config.peak_tflops * 1e12,
-        raise_errors=reraise,
-    )
+def _keep(asked: DiffAsked, targets: Iterable[Target], config: Config) -> None:
+    """Let nothing that is read be written over.
+
+    Raises:
+        UsageError: Something would be.
+    """
+    reports = [target.file for target in targets]
+    for path in asked.paths:
+        must_be_elsewhere(reports, Path(path), "Give the comparison another file.")
+        must_be_elsewhere([asked.noise_store], Path(path), "Give the noise store another file.")
+    must_not_replace(reports, asked.noise_store, "the noise store")
+    must_not_replace([*reports, asked.noise_store], config.path, "the settings file")
 
 
-def _opened(wanted: Wanted, registry: Registry) -> tuple[list[Run], list[Run]]:
+def _opened(asked: DiffAsked, registry: Registry) -> tuple[list[Run], list[Run]]:
     """The runs of either arm.
 
     Raises:
         PytscopeError: One cannot be read, or `--attempt` names a run that is not there.
     """
-    paths = (*wanted.runs[0], *wanted.runs[1])
-    attempts = _attempts(wanted, len(paths))
+    attempts = _attempts(asked.attempts, len(asked.paths))
     found = []
-    for path, attempt in zip(paths, attempts, strict=True):
+    for path, attempt in zip(asked.paths, attempts, strict=True):
         with reading(path):
-            found.append(opened(path, registry, source=wanted.source, attempt=attempt))
-    size = len(wanted.runs[0])
+            found.append(opened(path, registry, source=asked.analysis.source, attempt=attempt))
+    size = len(asked.runs[0])
     return found[:size], found[size:]
 
 
-def _attempts(wanted: Wanted, runs: int) -> list[int | None]:
+def _attempts(asked: Sequence[AttemptOf], runs: int) -> list[int | None]:
     """The attempt asked for of every run; one asked of a run by its letter counts first."""
     labels = Compared.letters(runs)
-    unknown = [a.label for a in wanted.attempts if a.label is not None and a.label not in labels]
+    unknown = [a.label for a in asked if a.label is not None and a.label not in labels]
     if unknown:
         msg = f"--attempt: there is no run {unknown[0]}; the runs are {labels[0]} to {labels[-1]}"
         raise UsageError(msg)
-    of_all = next((a.number for a in reversed(wanted.attempts) if a.label is None), None)
-    own = {a.label: a.number for a in wanted.attempts if a.label is not None}
+    of_all = next((a.number for a in reversed(asked) if a.label is None), None)
+    own = {a.label: a.number for a in asked if a.label is not None}
     return [own.get(label, of_all) for label in labels]
-
-
-def _look(wanted: Wanted, config: Config, presentation: Presentation) -> Look:
-    options = RenderOptions(
-        width=first(presentation.width, config.width) or _WIDTH,
-        ascii=bool(first(presentation.ascii, config.ascii)),
-        verbose=wanted.verbose,
-        reproducible=wanted.reproducible,
-    )
-    return Look(color=first(presentation.color, config.color) or "auto", options=options)
 
 
 def _must_have_steps(comparison: Comparison) -> None:
@@ -144,11 +154,11 @@ def _code(
         for reason in reasons:
             say(f"strict: {reason}")
         if reasons or late or unevaluated:
-            return STRICT
+            return gates.STRICT
     if comparison.gate == Gated.FAILED.value:
         say(f"fail-on: {comparison.gate_reason}")
-        return GATE
-    return DONE
+        return gates.GATE
+    return gates.DONE
 
 
 def _strict_reasons(comparison: Comparison, read: Sequence[tuple[Report, Run]]) -> Iterable[str]:

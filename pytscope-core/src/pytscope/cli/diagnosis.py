@@ -11,7 +11,7 @@ from pytscope.cli import gates
 from pytscope.cli.asked import Asked, analyze_options, look
 from pytscope.cli.config import Config
 from pytscope.cli.formats import checked_targets, draw
-from pytscope.cli.kept import must_be_elsewhere
+from pytscope.cli.kept import must_be_elsewhere, must_not_replace
 from pytscope.cli.output import say
 from pytscope.cli.presentation import Presentation
 from pytscope.cli.progress import reading
@@ -22,8 +22,6 @@ from pytscope.model.report import Report
 from pytscope.plugins.registry import Registry
 from pytscope.plugins.selection import raises_plugin_errors
 from pytscope.runs.run import Run
-
-DONE, GATE, STRICT = 0, 1, 4
 
 
 def diagnose(
@@ -44,7 +42,9 @@ def diagnose(
     """
     reraise = raises_plugin_errors(os.environ)
     targets = checked_targets(asked.formats, registry)
-    must_be_elsewhere([t.file for t in targets], Path(path), "Give the report another file.")
+    files = [target.file for target in targets]
+    must_be_elsewhere(files, Path(path), "Give the report another file.")
+    must_not_replace(files, config.path, "the settings file")
     options = analyze_options(asked, config, registry, raise_errors=reraise)
     with reading(path):
         run = opened(path, registry, source=asked.source, attempt=asked.attempt)
@@ -64,9 +64,9 @@ def _code(asked: Asked, config: Config, run: Run, report: Report, late: int) -> 
         for reason in reasons:
             say(f"strict: {reason}")
         if reasons or late:
-            return STRICT
+            return gates.STRICT
     limit = first(asked.fail_on, config.fail_on)
     if isinstance(limit, Severity) and (count := gates.reaching(report, limit)):
         say(f"fail-on: {count} finding{'s' * (count > 1)} of severity {limit.value} or above")
-        return GATE
-    return DONE
+        return gates.GATE
+    return gates.DONE

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import attrs
 import click
 
 from pytscope.cli import parameters as read
 from pytscope.cli.arms import TwoArms, parted
-from pytscope.cli.parameters import Auto, Never, Parsed, Target
+from pytscope.cli.parameters import Parsed
 from pytscope.cli.presentation import Presentation, presentation_options
 
-if TYPE_CHECKING:
-    from pytscope.cli.diff_values import AttemptOf
-    from pytscope.diffing.gate import RegressionGate
 
-
-def _regression(text: str) -> RegressionGate | Never:
-    from pytscope.cli.diff_values import regression
+def _regression(text: str) -> Any:
+    from pytscope.cli.diff_values import regression  # start-up of other verbs stays light
 
     return regression(text)
 
 
-def _store(text: str) -> Path:
-    from pytscope.cli.diff_values import store
-
-    return store(text)
-
-
-def _attempt(text: str) -> AttemptOf:
-    from pytscope.cli.diff_values import attempt
+def _attempt(text: str) -> Any:
+    from pytscope.cli.diff_values import attempt  # as above
 
     return attempt(text)
 
@@ -54,7 +43,7 @@ def _attempt(text: str) -> AttemptOf:
 )
 @click.option(
     "--noise-store",
-    type=Parsed("FILE", _store),
+    type=Parsed("FILE", read.file),
     help="Keep in FILE what repeats of each configuration came to, and judge by what it holds; "
     "made if it is not there, renewed after each comparison.",
 )
@@ -98,7 +87,13 @@ def _attempt(text: str) -> AttemptOf:
 )
 @click.option("--reproducible", is_flag=True, help="Leave out times of day and paths.")
 @presentation_options
-def diff(**options: Any) -> int:
+def diff(
+    runs: tuple[tuple[str, ...], tuple[str, ...]],
+    noise_store: Path | None,
+    fail_on: Any,
+    attempts: tuple[Any, ...],
+    **options: Any,
+) -> int:
     """Say why runs differ: what they were made with, where they part, what came of it.
 
     \b
@@ -114,39 +109,16 @@ def diff(**options: Any) -> int:
     Exit codes: 0 done, 1 --fail-on, 2 usage, 3 input missing, unreadable or
     without a step, or nowhere to write, 4 --strict.
     """  # noqa: D301  # the backslash is click's mark, not a character to show
-    return _diff(Wanted(**options), Presentation.current())
-
-
-@attrs.frozen(kw_only=True)
-class Wanted:
-    """What was written after `pytscope diff`, option by option."""
-
-    runs: tuple[tuple[str, ...], tuple[str, ...]]
-    formats: tuple[Target, ...] = ()
-    noise_store: Path | None = None
-    fail_on: RegressionGate | Never | None = None
-    warmup: int | Auto | None = None
-    steps: tuple[int | None, int | None] | None = None
-    attempts: tuple[AttemptOf, ...] = ()
-    strict: bool = False
-    verbose: bool = False
-    source: str | None = None
-    only_plugins: tuple[tuple[str, ...], ...] = ()
-    blocked: tuple[str, ...] = ()
-    reproducible: bool = False
-
-    @property
-    def only(self) -> tuple[str, ...] | None:
-        """The plugins to load, or None for all."""
-        return tuple(name for group in self.only_plugins for name in group) or None
-
-
-def _diff(wanted: Wanted, presentation: Presentation) -> int:
-    from pytscope.cli.compared import compare_runs
-    from pytscope.cli.config import find_config
-    from pytscope.cli.selection import selected_registry
+    from pytscope.cli.asked import Asked
+    from pytscope.cli.compared import DiffAsked, compare_runs
     from pytscope.cli.shadowing import warn_of_other_distribution
 
     warn_of_other_distribution()
-    registry = selected_registry(wanted.only, wanted.blocked)
-    return compare_runs(wanted, find_config(Path.cwd()), registry, presentation)
+    asked = DiffAsked(
+        analysis=Asked(**options),
+        runs=runs,
+        noise_store=noise_store,
+        fail_on=fail_on,
+        attempts=attempts,
+    )
+    return compare_runs(asked, Presentation.current())

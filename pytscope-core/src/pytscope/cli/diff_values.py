@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import attrs
 
 from pytscope.cli.parameters import Never, whole
 from pytscope.diffing.gate import RegressionGate
+from pytscope.gates.units import converted, quantity
 
-_PERCENT = re.compile(r"([0-9]*\.?[0-9]+)\s*(%?)")
+_FORM = "regression, regression:5% or never"
 _LABEL = re.compile(r"[A-Z]+")
 
 
@@ -19,13 +19,22 @@ def regression(text: str) -> RegressionGate | Never:
     word, colon, limit = text.strip().lower().partition(":")
     if word == "never" and not colon:
         return "never"
-    found = _PERCENT.fullmatch(limit.strip())
-    if word != "regression" or bool(colon) != bool(found):
-        msg = f"{text!r} is not regression, regression:5% or never"
+    if word != "regression" or bool(colon) != bool(limit.strip()):
+        msg = f"{text!r} is not {_FORM}"
         raise ValueError(msg)
-    if found is None:
-        return RegressionGate()
-    return RegressionGate(float(found[1]) / (100 if found[2] else 1))
+    return RegressionGate(_share(limit, text) if colon else 0.0)
+
+
+def _share(limit: str, text: str) -> float:
+    try:
+        share = converted(*quantity(limit), "share")
+    except ValueError as error:
+        msg = f"{text!r} is not {_FORM}: {error}"
+        raise ValueError(msg) from None
+    if share < 0:
+        msg = f"{text!r} is not {_FORM}: a limit is no less than 0%"
+        raise ValueError(msg)
+    return share
 
 
 @attrs.frozen
@@ -48,11 +57,3 @@ def attempt(text: str) -> AttemptOf:
         msg = f"{text!r} is not N, nor B=N with the letter of a run"
         raise ValueError(msg)
     return AttemptOf(whole(number), label.strip().upper() if equals else None)
-
-
-def store(text: str) -> Path:
-    """The file of a noise store."""
-    if text in ("", "-"):
-        msg = "a noise store is a file: name one"
-        raise ValueError(msg)
-    return Path(text)

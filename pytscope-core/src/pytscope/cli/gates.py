@@ -11,6 +11,8 @@ from pytscope.model.records import Flag
 from pytscope.model.report import FoldedFinding, Outcome, Report
 from pytscope.runs.run import Run, Timeline
 
+DONE, GATE, STRICT = 0, 1, 4
+"""Exit codes of a verb that has read its runs; errors have the others."""
 _LOSSES = ("damaged", "unreadable_file")
 """Kinds of notes that say something recorded could not be read."""
 

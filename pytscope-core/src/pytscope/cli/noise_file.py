@@ -50,14 +50,15 @@ def add_noise(path: Path, runs: Iterable[Run]) -> None:
     """
     with _alone(path):
         before = read_noise(path)
-        after = before
+        after, added = before, 0
         for run in runs:
-            after = after.add(run)
-        if after.text() == before.text() and path.exists():
+            more = after.add(run)
+            added += more is not after
+            after = more
+        if not added and path.exists():
             say(f"{path}: every run is there already, or holds no result to keep")
             return
         write_file(path, after.text())
-    added = _repeats(after) - _repeats(before)
     say(f"wrote {path} (noise store, {added} run{'' if added == 1 else 's'} more)")
 
 
@@ -74,7 +75,3 @@ def _alone(path: Path) -> Iterator[None]:
                 held.callback(os.close, folder)
                 fcntl.flock(folder, fcntl.LOCK_EX)
         yield
-
-
-def _repeats(store: NoiseStore) -> int:
-    return sum(map(len, store.repeats.values()))

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pytscope.diffing.batches import counting
 from pytscope.model.jsonable import jsonable
 from pytscope.runs.run import Floats, Ints, Run
 
@@ -120,30 +121,19 @@ def series(run: Run, name: str) -> Series | None:
     """
     for timeline in run.timelines:
         if name in timeline.scalars:
-            steps, values = run.series(name, timeline.rank)
+            steps, values = counting(timeline, name)
             if len(steps):
-                return _ascending(steps, values)
+                return Series(steps, np.ascontiguousarray(values, np.float64))
     return None
 
 
-def _ascending(steps: Ints, values: Floats) -> Series:
-    if (np.diff(steps) > 0).all():
-        return Series(steps, np.ascontiguousarray(values))
-    unique, last = np.unique(steps[::-1], return_index=True)
-    return Series(unique, values[::-1][last])
-
-
 def integers(run: Run, name: str) -> tuple[Ints, Ints] | None:
-    """A logged series of whole numbers, exact, or None.
-
-    Fingerprints have more bits than a float keeps.
-    """
+    """The same of whole numbers, exact: fingerprints have more bits than a float keeps."""
     for timeline in run.timelines:
         if name in timeline.scalars:
-            rows, values = timeline.column("scalar", name)
-            if values.dtype.kind in "iu":
-                steps, last = np.unique(timeline.step[rows][::-1], return_index=True)
-                return steps, values[::-1][last].astype(np.int64)
+            steps, values = counting(timeline, name)
+            if values.dtype.kind == "i":
+                return steps, values
     return None
 
 

@@ -102,9 +102,12 @@ def batch_causes(evidence: Evidence, *, seed: Cause | None, resumed: bool) -> It
     ordering = [one for one in settings if _ORDERING.search(one.key)]
     making = [one for one in settings if one not in ordering]
     if _same_samples(evidence, batch):
-        yield _augmentation(evidence, batch, making)
+        workers = [one for one in ordering if one.key.endswith("num_workers")]
+        yield _augmentation(evidence, batch, making, workers)
     elif not seeded:
         yield _order(evidence, batch, ordering, making)
+        if ordering or making:
+            yield from _also_unseeded(evidence)
         return
     if settings and seeded:
         yield _settings(batch, settings)
@@ -119,8 +122,17 @@ def _same_samples(evidence: Evidence, batch: At) -> bool:
     return False
 
 
-def _augmentation(evidence: Evidence, batch: At, making: Sequence[Difference]) -> Cause:
-    """The samples are the same; what came of them is not."""
+def _augmentation(
+    evidence: Evidence, batch: At, making: Sequence[Difference], workers: Sequence[Difference]
+) -> Cause:
+    """The samples are the same; what came of them is not.
+
+    Args:
+        evidence: What the runs show.
+        batch: Where they first differ.
+        making: Settings of the data that differ, but of their order.
+        workers: Numbers of workers that differ.
+    """
     states = _generators(evidence)
     seen = (
         f"From step {batch.step}{evidence.rank(batch)} on the batches differ, while "
@@ -131,6 +143,10 @@ def _augmentation(evidence: Evidence, batch: At, making: Sequence[Difference]) -
     if making:
         keys = tuple(one.key for one in making)
         told, title = f"What makes them differs: {listed(keys, _MOST)}.", "the data"
+    elif workers:
+        keys = (*(one.key for one in workers), *keys)
+        told = f"{are(workers)}: each worker draws random numbers of its own, for its share."
+        title = "augmentation, whose random numbers depend on the workers"
     elif dtype:
         told = "The element types of the runs differ as well, which alone could do it."
         title = "the values of the batches, or their element type"
@@ -152,6 +168,22 @@ def _augmentation(evidence: Evidence, batch: At, making: Sequence[Difference]) -
         fix=SETTINGS_FIX if making else AUGMENTATION_FIX,
         confidence=Confidence.SUGGESTIVE if dtype else Confidence.CONFIRMED,
     )
+
+
+def _also_unseeded(evidence: Evidence) -> Iterator[Cause]:
+    """Generators in other states that were drawn from, where another order hides what they did."""
+    states = _generators(evidence)
+    if states:
+        names = " and ".join(GENERATORS[name] for name in states)
+        yield Cause(
+            kind=CauseKind.BATCH,
+            title=UNSEEDED,
+            detail=f"{names} state at the start differs too; with other samples in the batches, "
+            "what came of it does not show.",
+            keys=tuple(states.values()),
+            fix=AUGMENTATION_FIX,
+            confidence=Confidence.SUGGESTIVE,
+        )
 
 
 def _proof(evidence: Evidence) -> str:
@@ -197,7 +229,8 @@ def _order(
     """
     keys = [one.key for one in (*making, *ordering)]
     states = _generators(evidence)
-    detail = f"{_since(evidence, batch)} {_met_again(evidence, batch)}".rstrip()
+    again = _met_again(evidence, batch)
+    detail = f"{_since(evidence, batch)} {again}".rstrip()
     title, fix = "the order of the data", ORDER_FIX
     if keys:
         detail += f" What makes them differs: {listed(keys, _MOST)}."
@@ -213,6 +246,9 @@ def _order(
         keys = list(states.values())
     else:
         detail += " No seed that was recorded differs."
+        if not (again or evidence.seen(Role.SAMPLES)):
+            title = "the order of the data, or the data"
+            detail += " Whether the samples are the same is not recorded."
     return Cause(kind=CauseKind.BATCH, title=title, detail=detail, keys=tuple(keys), fix=fix)
 
 
@@ -244,7 +280,7 @@ def _settings(batch: At, settings: Sequence[Difference]) -> Cause:
     return Cause(
         kind=CauseKind.BATCH,
         title="the data's settings",
-        detail=f"Not the same: {listed(keys, _MOST)}; the batches differ from step {batch.step} on.",
+        detail=f"Not the same: {listed(keys, _MOST)}; batches differ from step {batch.step} on.",
         keys=keys,
         fix=SETTINGS_FIX,
         confidence=Confidence.SUGGESTIVE,

@@ -60,5 +60,3 @@ def _cause(evidence: Evidence, title: str, found: list[Difference], fix: str) ->
         fix=fix,
         confidence=Confidence.SUGGESTIVE,
     )
-
-

@@ -22,7 +22,6 @@ _ALIKE = 5
 _STATE = "torch.optimizer.state_at_start"
 _STEPS = "torch.optimizer.steps_after_first"
 _NAMED = 6
-_RATES = re.compile(r"torch\.optimizers?(\[\d+\])?\.groups\[\d+\]\.(initial_)?lr")
 _SET = re.compile(r"(config|argv)\.")
 SCHEDULE = "the schedule's state was not restored"
 OTHER_RATE = "another learning rate since the resume"
@@ -80,8 +79,7 @@ def resumption(evidence: Evidence) -> Resumption | None:
 
 
 def _soon(evidence: Evidence, at: At, resume: Resume) -> bool:
-    one = evidence.compared(at)
-    return 0 <= one.place(at.step) - one.place(resume.step) <= SOON
+    return 0 <= evidence.since(resume.step, at) <= SOON
 
 
 def resume_causes(evidence: Evidence, found: Resumption) -> Iterator[Cause]:
@@ -119,7 +117,7 @@ def resume_causes(evidence: Evidence, found: Resumption) -> Iterator[Cause]:
 def changed_at(evidence: Evidence, resume: Resume) -> list[Difference]:
     """Facts that were changed at a resume; a rate that was recorded speaks for itself."""
     rated = evidence.seen(Role.RATE)
-    return [o for o in resume.changed if not (rated and (o.why == RATE or _RATES.fullmatch(o.key)))]
+    return [one for one in resume.changed if not (rated and one.why == RATE)]
 
 
 def _plain(one: Difference, place: int) -> str:
@@ -161,8 +159,7 @@ def _lost(evidence: Evidence, found: Resumption, *, changed: bool) -> Iterator[_
 
 def _at_once(evidence: Evidence, resume: Resume, at: At) -> bool:
     """Whether a value is the first after a resume."""
-    one = evidence.compared(at)
-    return one.place(at.step) == one.place(resume.step)
+    return evidence.since(resume.step, at) == 0
 
 
 def _began_anew(evidence: Evidence, resume: Resume) -> bool:
@@ -266,7 +263,7 @@ def _optimizer(evidence: Evidence, found: Resumption, restored: bool | None) -> 
     at = found.number
     if restored or at is None or found.batch is not None or found.rate is not None:
         return None
-    if evidence.compared(at).place(at.step) == evidence.compared(at).place(step):
+    if _at_once(evidence, found.resume, at):
         return None
     known = evidence.seen(Role.BATCH) and evidence.seen(Role.RATE)
     alike = " with the same batches and learning rates" if known else ""

@@ -56,6 +56,8 @@ def _precision(evidence: Evidence) -> list[Cause]:
     if not found or evidence.number is None:
         return []
     keys = [one.key for one in found]
+    if any(one.key == "torch.model.dtypes" for one in found):
+        keys += [one.key for one in evidence.differences if one.key == HASH]
     clear = evidence.at_start and not _other_batches(evidence) and _of_rounding(evidence, found)
     detail = f"{are(found)}."
     if evidence.at_start:

@@ -242,7 +242,8 @@ def _shown(evidence: Evidence, at: At, missing: str, *, tiny: bool, others: bool
     facts = (
         ""
         if others
-        else " All that is recorded of settings, code, packages and devices is the same."
+        else " All that is recorded of settings, code, packages and devices and may change "
+        "numbers is the same."
     )
     lacking = f" Not recorded: {missing}." if missing else ""
     return (

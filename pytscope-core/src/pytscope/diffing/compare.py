@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -10,10 +10,10 @@ from pytscope.analysis.orchestrator import analyzed
 from pytscope.diffing.arms import repeats_key
 from pytscope.diffing.differences import differences
 from pytscope.diffing.divergence import divergence
+from pytscope.diffing.facts import cut_short
 from pytscope.diffing.facts import facts as recorded_facts
 from pytscope.diffing.gate import evaluated
 from pytscope.diffing.headline import headline
-from pytscope.diffing.noise import NoiseStore
 from pytscope.diffing.options import Compared, CompareOptions
 from pytscope.diffing.outcomes import not_compared, outcomes
 from pytscope.diffing.panels import panels
@@ -63,20 +63,29 @@ def comparison_of(
     prepared = attrs.evolve(compared, runs=runs)
     sides = _sides(prepared, reports)
     found = _differences(prepared)
-    results = _outcomes(prepared, options.noise)
-    durations = _timings(prepared, reports, options.noise)
+    results = _measured(
+        prepared, lambda places, arms: outcomes([runs[i] for i in places], arms, options.noise)
+    )
+    durations = _measured(
+        prepared,
+        lambda places, arms: timings(
+            [reports[i] for i in places], arms, options.noise, [runs[i] for i in places]
+        ),
+    )
     rules = compared_rules(reports)
+    facts = [recorded_facts(run) for run in runs]
     plain = Comparison(
         sides=sides,
         grouped=compared.grouped,
         identical=None,
         headline="",
-        facts=len({name for run in runs for name in recorded_facts(run)}),
+        facts=len({name for told in facts for name in told}),
         differences=found,
         divergences=_divergences(prepared, found),
         outcomes=results,
         timings=durations,
         not_compared=not_compared(runs),
+        cut=tuple(dict.fromkeys(name for told in facts for name in cut_short(told))),
         watched=tuple(watched(runs)),
         shared=shared_steps(runs, compared.labels),
         checks=tuple(map(counted, reports)),
@@ -123,28 +132,21 @@ def _divergences(compared: Compared, facts: Sequence[Difference]) -> tuple[Diver
     return tuple(found)
 
 
-def _outcomes(compared: Compared, noise: NoiseStore) -> tuple[Measured, ...]:
-    if compared.grouped or len(compared.runs) == _PAIR:
-        return outcomes(compared.runs, compared.arms, noise)
-    found: list[Measured] = []
-    for a, b in compared.pairs:
-        between = f"{compared.labels[a]}, {compared.labels[b]}"
-        measured = outcomes((compared.runs[a], compared.runs[b]), (0, 1), noise)
-        found += (attrs.evolve(m, between=between) for m in measured)
-    return tuple(found)
-
-
-def _timings(
-    compared: Compared, reports: Sequence[Report], noise: NoiseStore
+def _measured(
+    compared: Compared, measure: Callable[[Sequence[int], Sequence[int]], tuple[Measured, ...]]
 ) -> tuple[Measured, ...]:
-    if compared.grouped or len(reports) == _PAIR:
-        return timings(reports, compared.arms, noise, compared.runs)
+    """What is measured of the two arms, or of each pair of runs, labelled.
+
+    Args:
+        compared: The runs.
+        measure: Measures the runs of some places, given the arm of each.
+    """
+    if compared.grouped or len(compared.runs) == _PAIR:
+        return measure(range(len(compared.runs)), compared.arms)
     found: list[Measured] = []
-    for a, b in compared.pairs:
-        between = f"{compared.labels[a]}, {compared.labels[b]}"
-        two = (compared.runs[a], compared.runs[b])
-        measured = timings((reports[a], reports[b]), (0, 1), noise, two)
-        found += (attrs.evolve(m, between=between) for m in measured)
+    for pair in compared.pairs:
+        between = ", ".join(compared.labels[place] for place in pair)
+        found += (attrs.evolve(m, between=between) for m in measure(pair, (0, 1)))
     return tuple(found)
 
 

@@ -20,6 +20,8 @@ from pytscope.runs.run import Run
 Told = Sequence[Mapping[str, Any]]
 """Facts of each run."""
 
+NOT_EVERY = "Not every run records it, so it cannot be compared."
+"""Why a part of provenance counts that some runs have not: it may differ, or not."""
 _KINDS = {kind: place for place, kind in enumerate(Kind)}
 _LIKELIHOODS = {likelihood: place for place, likelihood in enumerate(Likelihood)}
 _CUDA_ALONE = re.compile(
@@ -119,9 +121,8 @@ def _all(top: str, known: Sequence[frozenset[str]]) -> bool:
 def _missing(top: str, has: Sequence[bool], arms: Sequence[int]) -> Difference:
     kinds = {"packages": Kind.PACKAGES, "git": Kind.CODE}
     values = tuple("recorded" if there else ABSENT for there in has)
-    why = "Not every run records it, so it cannot be compared."
     kind = kinds.get(top, Kind.ENVIRONMENT)
-    return Difference(top, kind, Likelihood.PERHAPS, values, why, _within(values, arms))
+    return Difference(top, kind, Likelihood.PERHAPS, values, NOT_EVERY, _within(values, arms))
 
 
 def _adjusted(one: Difference, told: Told, found: Sequence[Difference]) -> Difference:

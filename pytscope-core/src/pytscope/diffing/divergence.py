@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -23,6 +25,8 @@ _FEWEST = 10
 """Values that show whether a series was rounded before it was logged."""
 _LOOKED_AT = 1000
 _DIGITS = range(1, 7)
+_SUMMARY = re.compile(r"(.*/)?train_loss")
+"""Names of the mean loss since the start of a process, which a resume begins anew."""
 
 
 def divergence(
@@ -45,7 +49,8 @@ def divergence(
     told = (facts(a), facts(b))
     rtol, precision = tolerance(*told)
     known = tuple(sorted({one.step for one in resumes((a, b))}))
-    series = tuple(sorted(compared(a, b, rtol, precision, known), key=_order))
+    every = sorted(compared(a, b, rtol, precision, known), key=_order)
+    series = tuple(one for one in every if not (known and _of_one_start(one)))
     steps, only_first, only_second = _steps(a, b)
     begins = begin_of(a), begin_of(b)
     if differences is None or any(len(one.values) != len(told) for one in differences):
@@ -73,6 +78,11 @@ def divergence(
         causes=causes(evidence),
         not_compared=tuple(_not_compared(evidence)),
     )
+
+
+def _of_one_start(one: Compared) -> bool:
+    """Whether a series is one number on all that one start made, as Trainers log at the end."""
+    return one.told.compared == 1 and _SUMMARY.fullmatch(one.name) is not None
 
 
 def _order(one: Compared) -> tuple[int, str]:
@@ -144,9 +154,18 @@ def _not_compared(evidence: Evidence) -> Iterator[str]:
     clocks = of_role(sorted(names[0] & names[1]), Role.CLOCK)
     if clocks:
         yield f"Times, rates and memory are not compared as numbers: {listed(clocks, _MOST_NAMES)}."
+    yield from _of_starts(evidence, names[0] & names[1])
     yield from _rounded(evidence)
     if evidence.begin is None:
         yield "The runs begin at different steps, so their initial states are not compared."
+
+
+def _of_starts(evidence: Evidence, both: AbstractSet[str]) -> Iterator[str]:
+    """Series that both logged and that are left out, for they are of one start each."""
+    kept = {one.name for one in evidence.series}
+    left = [name for name in sorted(both - kept) if _SUMMARY.fullmatch(name)]
+    if left:
+        yield f"Not compared, for it is of what one start made: {listed(left, _MOST_NAMES)}."
 
 
 def _ranks(evidence: Evidence) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytscope.diffing.aligned import Compared, unequal
 from pytscope.diffing.batches import counting
-from pytscope.diffing.differences import changed
+from pytscope.diffing.differences import NOT_EVERY, changed
 from pytscope.diffing.facts import attempt_facts
 from pytscope.diffing.kinds import RATE
 from pytscope.diffing.numbers import small, told_apart
@@ -88,6 +88,15 @@ class Evidence:
         """The series that a difference is of."""
         return next(one for one in self.series if one.name == at.series)
 
+    def since(self, step: int, at: At) -> int:
+        """How many compared steps lie between a step and a difference.
+
+        A series that is logged now and then would hide how long others agreed.
+        """
+        one = self.compared(at)
+        alike = self.of(*NUMBERS) if one.role in NUMBERS else [one]
+        return max(other.place(at.step) - other.place(step) for other in alike)
+
     def rank(self, at: At) -> str:
         """On which rank a difference was seen, in words; empty where there is but one."""
         several = len(self.runs[0].ranks) > 1
@@ -118,11 +127,13 @@ class Evidence:
         return at is not None and self.compared(at).place(at.step) == 0
 
     def topic(self, kind: Kind, *, hardly: bool = False) -> list[Difference]:
-        """Differences of a kind that may change numbers."""
+        """Differences of a kind that may change numbers; what one run lacks shows none."""
         return [
             one
             for one in self.differences
-            if one.kind is kind and (hardly or one.likelihood is not Likelihood.HARDLY)
+            if one.kind is kind
+            and one.why != NOT_EVERY
+            and (hardly or one.likelihood is not Likelihood.HARDLY)
         ]
 
     def rates(self) -> list[Difference]:

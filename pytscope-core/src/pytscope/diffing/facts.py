@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -17,6 +18,10 @@ MOST = 50_000
 SECTIONS = ("config", "packages", "git", "torch", "env")
 """Parts that a run has as a whole or not at all: without one it is unknown, not different."""
 LEFT_OUT = frozenset(("pid", "cwd", "start", "started", "timestamp", "run_dir"))
+_CUT = re.compile(r".{1000}…|…|… \d+ more", re.DOTALL)
+"""Texts and the last items of lists of which more was there."""
+RATE_NOW = re.compile(r"torch\.optimizers?(\[\d+\])?\.groups\[\d+\]\.lr")
+"""Where the rate of an optimizer's group was at a start: a schedule has moved it since."""
 EVENTS = ("model", "topology")
 """Events that tell what was trained, and a rank's place."""
 AT_START = (
@@ -87,6 +92,20 @@ def attempt_facts(attempt: Attempt, run: Run) -> dict[str, Any]:
     return config | environment_facts(environment if isinstance(environment, dict) else {}, run)
 
 
+def cut_short(run_facts: Mapping[str, Any]) -> Iterator[str]:
+    """Names of facts that are not whole, for the recorder writes no more than so much.
+
+    Args:
+        run_facts: Facts of a run.
+    """
+    for name, value in run_facts.items():
+        last = value[-1] if isinstance(value, list) and value else value
+        if name.endswith(".…"):
+            yield name.removesuffix(".…")
+        elif isinstance(last, str) and _CUT.fullmatch(last):
+            yield name
+
+
 def sections(run_facts: Mapping[str, Any]) -> frozenset[str]:
     """The parts of provenance that a run has."""
     tops = {name.partition(".")[0].partition("[")[0] for name in run_facts if "." in name}
@@ -128,7 +147,7 @@ def _of_start(attempt: Attempt, run: Run) -> dict[str, Any]:
 
 def at_start(name: str) -> bool:
     """Whether a fact is of the moment at which a run starts."""
-    return name.startswith(AT_START)
+    return name.startswith(AT_START) or RATE_NOW.fullmatch(name) is not None
 
 
 def _of_events(timeline: Timeline) -> dict[str, Any]:

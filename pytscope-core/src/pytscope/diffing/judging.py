@@ -15,6 +15,7 @@ import numpy as np
 
 from pytscope.diffing.student import critical, two_sided
 from pytscope.model.comparison import Verdict
+from pytscope.stats import holm
 
 ALPHA = 0.05
 FEWEST = 3
@@ -91,7 +92,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Judgement:
     )
 
 
-def compared(first: Sequence[float], second: Sequence[float]) -> Judgement:
+def unpaired(first: Sequence[float], second: Sequence[float]) -> Judgement:
     """Welch's t test, or the exact rank test where the values of neither arm differ.
 
     Distinct runs may come out at the same few values, such as an accuracy of 1.0;
@@ -136,8 +137,8 @@ def _student(
 def _visible(freedom: float) -> float:
     """Standard errors that a t test finds four times in five, about.
 
-    A normal approximation of the noncentral t distribution; with three runs an arm
-    it is rather three times in four.
+    A normal approximation of the noncentral t distribution (Abramowitz and Stegun,
+    26.7.10); with three runs an arm it is rather three times in four.
     """
     t = critical(freedom)
     return t * (1.0 - 0.25 / freedom) + _Z80 * math.sqrt(1.0 + t * t / (2.0 * freedom))
@@ -203,31 +204,26 @@ def _ranks(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float6
     return np.array([((order < v).sum() + (order <= v).sum() + 1) / 2.0 for v in order])
 
 
-def holm(p: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted probabilities, each to be held against one alpha; None stays None."""
-    known = sorted((value, place) for place, value in enumerate(p) if value is not None)
-    adjusted: list[float | None] = [None] * len(p)
-    highest = 0.0
-    for index, (value, place) in enumerate(known):
-        highest = max(highest, min(1.0, (len(known) - index) * value))
-        adjusted[place] = highest
-    return adjusted
+def adjusted(p: Sequence[float | None]) -> list[float | None]:
+    """Probabilities after Holm's correction over those that were tested; None stays None."""
+    tested = iter(holm([value for value in p if value is not None]))
+    return [None if value is None else next(tested) for value in p]
 
 
 def verdict(
-    judged: Judgement, adjusted: float | None, *, lower_is_better: bool | None, worse: bool
+    judged: Judgement, p: float | None, *, lower_is_better: bool | None, worse: bool
 ) -> Verdict:
     """What a judgement amounts to.
 
     Args:
         judged: The judgement.
-        adjusted: Its probability after Holm's correction, or None when untested.
+        p: Its probability after Holm's correction, or None when untested.
         lower_is_better: Which way is worse, or None where neither is.
         worse: Whether the second arm is on the worse side, where there is one.
     """
-    if adjusted is None or not judged.may_judge:
+    if p is None or not judged.may_judge:
         return Verdict.UNDECIDED
-    if adjusted >= ALPHA:
+    if p >= ALPHA:
         return Verdict.NO_DIFFERENCE
     if lower_is_better is None:
         return Verdict.UNDECIDED

@@ -10,6 +10,7 @@ import numpy as np
 
 from pytscope.diffing import judging
 from pytscope.diffing.arms import Arm, Series, arms_of, finite, names, series
+from pytscope.diffing.batches import BATCH
 from pytscope.diffing.metrics import Metric, Outcome, metric, outcomes_of, tail
 from pytscope.diffing.noise import NoiseStore, spread_of
 from pytscope.diffing.told import Told, sentence
@@ -94,7 +95,7 @@ def _family(
     second: Arm,
 ) -> list[Measured]:
     judged = [None if case.identical_steps else judge(case) for case in cases]
-    adjusted = judging.holm([None if j is None else j.p for j in judged])
+    adjusted = judging.adjusted([None if j is None else j.p for j in judged])
     tests = sum(p is not None for p in adjusted)
     return [
         _measured(case, one, p, tests, first, second)
@@ -165,7 +166,7 @@ def _pairs(runs: Sequence[Run], first: Arm, second: Arm) -> tuple[tuple[int, int
 
 
 def _same_batches(one: Run, two: Run) -> bool:
-    ours, theirs = series(one, "batch_fingerprint"), series(two, "batch_fingerprint")
+    ours, theirs = series(one, BATCH), series(two, BATCH)
     return bool(ours is not None and theirs is not None and ours.equals(theirs))
 
 
@@ -195,7 +196,7 @@ def _judged(
     if enough and pairs:
         return judging.paired([ours[i] for i, _ in pairs], [theirs[j] for _, j in pairs])
     if enough:
-        return judging.compared(ours, theirs)
+        return judging.unpaired(ours, theirs)
     spread = lookup() or judging.spread_of_an_arm(ours, theirs)
     if spread is None or (spread.of_one_seed and set(first.seeds) != set(second.seeds)):
         return plain

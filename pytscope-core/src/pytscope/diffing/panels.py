@@ -59,6 +59,9 @@ def provenance_panel(comparison: Comparison, *, detailed: bool = False) -> Panel
         rows += [Text("hardly change numbers:"), _facts(hardly, sides)]
     elif hardly:
         rows.append(Text(f"hardly change numbers: {listed((d.key for d in hardly), _MOST_NAMES)}"))
+    if comparison.cut:
+        names = listed(comparison.cut, _MOST_NAMES)
+        rows.append(Text(f"recorded in part, for their length, and compared so far: {names}"))
     status = Status.WATCH if telling else Status.OK if comparison.facts else Status.NOT_MEASURED
     headline = _provenance_words(differences, comparison.facts)
     return Panel("provenance", "PROVENANCE", headline, status, rows, 10)

@@ -13,11 +13,13 @@ import attrs
 import numpy as np
 
 from pytscope.diffing.arms import Series, integers, names, series
+from pytscope.diffing.batches import BATCH
 from pytscope.diffing.metrics import metric
 from pytscope.model.comparison import SharedStep
 from pytscope.model.wording import listed
 from pytscope.runs.run import Ints, Run
-from pytscope.signals.spikes import Spike, find_spikes
+from pytscope.signals.names import EPOCH, LR, first_of
+from pytscope.signals.spikes import GRADIENT_RATIO, RATIO, Spike, find_spikes
 from pytscope.stats import period
 
 ALPHA = 0.01
@@ -30,7 +32,7 @@ _SAME_COURSE = 1e-4
 _BEFORE = 10
 _FEWEST_BEFORE = 3
 _RATE_JUMP = 1.05
-_RATES = ("lr", "learning_rate", "train/learning_rate", "lr0")
+_RATES = (*LR, "lr0")
 _MOST = 64
 _FEWEST_ON_GRID = 3
 _SHORTEST = 5
@@ -112,7 +114,7 @@ def _of_series(runs: Sequence[Run], labels: Sequence[str], name: str) -> Iterato
 
 
 def _sibling(run: Run, label: str, known: Series, name: str) -> _Sibling:
-    ratio = 1.2 if metric(name) is not None else 1.5
+    ratio = RATIO if metric(name) is not None else GRADIENT_RATIO
     spikes = [s for s in find_spikes(known.steps, known.values, ratio=ratio) if not s.shift]
     spikes = _unexplained(run, spikes)
     return _Sibling(
@@ -120,7 +122,7 @@ def _sibling(run: Run, label: str, known: Series, name: str) -> _Sibling:
         label,
         known,
         {spike.start: spike for spike in spikes},
-        integers(run, "batch_fingerprint"),
+        integers(run, BATCH),
     )
 
 
@@ -164,7 +166,8 @@ def _periodic(steps: Sequence[int]) -> set[int]:
 
 def _epoch_begins(run: Run, step: int) -> bool:
     """Whether the logged epoch reaches a whole number between a step and the one before."""
-    known = series(run, "epoch")
+    name = first_of(EPOCH, names(run))
+    known = None if name is None else series(run, name)
     if known is None:
         return False
     at = int(np.searchsorted(known.steps, step))

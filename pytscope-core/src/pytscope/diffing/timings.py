@@ -178,7 +178,7 @@ def _family(
     if all(np.array_equal(both.timed[0].wall.values, t.wall.values) for t in both.timed[1:]):
         return [_identical(case, both) for case in cases]
     judged = [_judged(case, both, lookup) for case in cases]
-    adjusted = judging.holm([j.p for j in judged])
+    adjusted = judging.adjusted([j.p for j in judged])
     told = [
         Told(
             adjusted=p,
@@ -199,7 +199,7 @@ def _judged(
 ) -> judging.Judgement:
     ours, theirs = both.split(case.values)
     if min(len(ours), len(theirs)) >= judging.FEWEST:
-        return judging.compared(ours, theirs)
+        return judging.unpaired(ours, theirs)
     spread = lookup(case.metric) or judging.spread_of_an_arm(ours, theirs)
     if spread is not None:
         return judging.against(ours, theirs, spread)

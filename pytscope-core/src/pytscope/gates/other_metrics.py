@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pytscope.analyses.coverage import Coverage
-from pytscope.analyses.memory import Memory
+from pytscope.analyses.memory import Memory, MemoryColumn
 from pytscope.analyses.units import count
 from pytscope.gates.reading import Facts, Metric, Reading, absent, given
 from pytscope.model.findings import Severity
@@ -79,8 +79,7 @@ def _of_rule(report: Report, rule: str) -> Reading:
 
 def record_metrics(facts: Facts) -> Iterator[Metric]:
     """What was recorded, and what is missing."""
-    found = facts.report.analyses.get("coverage")
-    coverage = found if isinstance(found, Coverage) else None
+    coverage = facts.analysis(Coverage)
     for name, unit, about, field in (
         ("steps.total", "count", "completed steps", "steps"),
         ("steps.rated", "count", "steps that count in rates", "rated_steps"),
@@ -115,9 +114,7 @@ def memory_metrics(facts: Facts, column: str) -> Iterator[Metric]:
 
 
 def _memory(facts: Facts, column: str, ending: str) -> Reading:
-    found = facts.report.analyses.get("memory")
-    ranks = found.ranks if isinstance(found, Memory) else ()
-    columns = [rank.columns[column] for rank in ranks if column in rank.columns]
+    columns = [known[column] for known in _sampled(facts) if column in known]
     if not columns:
         return absent(f"no rank sampled memory as `{column}`")
     if ending == "growth":
@@ -128,9 +125,13 @@ def _memory(facts: Facts, column: str, ending: str) -> Reading:
 
 def memory_columns(facts: Facts) -> tuple[str, ...]:
     """Names of the memory columns that any rank sampled."""
-    found = facts.report.analyses.get("memory")
-    ranks = found.ranks if isinstance(found, Memory) else ()
-    return tuple(dict.fromkeys(name for rank in ranks for name in rank.columns))
+    return tuple(dict.fromkeys(name for known in _sampled(facts) for name in known))
+
+
+def _sampled(facts: Facts) -> list[Mapping[str, MemoryColumn]]:
+    """The memory columns of each rank, by name."""
+    memory = facts.analysis(Memory)
+    return [rank.columns for rank in memory.ranks] if memory is not None else []
 
 
 def analysis_metric(facts: Facts, path: str) -> Metric | None:

@@ -10,17 +10,15 @@ from pytscope.gates.units import told
 from pytscope.model.gate import Judged, Standing
 from pytscope.model.panels import Panel, Row, Status, Table, Text
 
-ID = "gate"
-
 
 def gate_panel(judged: tuple[Judged, ...], notes: Iterable[str]) -> Panel:
     """Every budget as a row, then why those that are not plainly kept are not."""
     passed = not any(one.fails for one in judged)
     status = Status.OK if passed else Status.BAD
-    return Panel(ID, "GATE", headline(judged), status, _rows(judged, notes), order=0)
+    return Panel("gate", "GATE", _headline(judged), status, _rows(judged, notes), order=0)
 
 
-def headline(judged: tuple[Judged, ...]) -> str:
+def _headline(judged: tuple[Judged, ...]) -> str:
     """Whether the gate is passed, and how many budgets there are of each standing."""
     standings = Counter(one.standing for one in judged)
     if not judged:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import attrs
 
 from pytscope.model.report import Report
 from pytscope.runs.run import Run
+
+_T = TypeVar("_T")
 
 
 @attrs.frozen(eq=False)
@@ -21,6 +24,11 @@ class Facts:
 
     report: Report
     run: Run
+
+    def analysis(self, kind: type[_T]) -> _T | None:
+        """The report's analysis of a type, or None without one."""
+        every = self.report.analyses.values()
+        return next((one for one in every if isinstance(one, kind)), None)
 
 
 @attrs.frozen

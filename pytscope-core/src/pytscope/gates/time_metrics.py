@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from pytscope.analyses.budget import LINES, RECOVERABLE, Budget
+from pytscope.analyses.budget import LINE_OF, LINES, RECOVERABLE, Budget
 from pytscope.analyses.interruptions import Interruptions
 from pytscope.analyses.timing import PhaseTiming, Timing
 from pytscope.analyses.units import count
@@ -24,10 +24,6 @@ _OF_PHASE = {
     "ms.median": "median of",
     "ms.p95": "95th percentile of",
 }
-_LINE_OF = {
-    "data": "data_stall",
-    "comm": "communication",
-}
 _REGIONS = frozenset(
     ("startup", "warmup", "profiled", "redone", "lost", "shutdown", "other", "failed")
 )
@@ -38,7 +34,7 @@ NO_BUDGET = "the run has no budget of its wall"
 
 def step_metrics(facts: Facts) -> Iterator[Metric]:
     """Metrics of whole steps."""
-    timing = _timing(facts)
+    timing = facts.analysis(Timing)
     for name, unit, about in (
         ("step_ms.median", "ms", "median training time of a step"),
         ("step_ms.p95", "ms", "95th percentile of it"),
@@ -51,11 +47,6 @@ def step_metrics(facts: Facts) -> Iterator[Metric]:
         ("tokens_per_s.sum", "1/s", "the same, summed over the ranks that logged them"),
     ):
         yield Metric(name, unit, about, partial(_step, timing, name))
-
-
-def _timing(facts: Facts) -> Timing | None:
-    found = facts.report.analyses.get("timing")
-    return found if isinstance(found, Timing) else None
 
 
 def _step(timing: Timing | None, name: str) -> Reading:
@@ -94,7 +85,7 @@ def _quantile(told_ns: int, each: Ints, q: float) -> Reading:
 
 def phase_metrics(facts: Facts, phase: str) -> Iterator[Metric]:
     """Metrics of one phase: one for every ending of `PHASE_METRICS`."""
-    timing = _timing(facts)
+    timing = facts.analysis(Timing)
     for ending, unit in PHASE_METRICS.items():
         about = f"{_OF_PHASE[ending]} {phase}"
         if ending in ("ms.median", "ms.p95"):
@@ -128,16 +119,15 @@ def _absent_phase(facts: Facts, timing: Timing, phase: str) -> Reading:
 
 def looked_for(facts: Facts, timing: Timing | None, phase: str) -> bool:
     """Whether the absence of a phase means that it did not happen."""
-    watched = facts.report.analyses.get("interruptions")
-    if isinstance(watched, Interruptions) and watched.watches(phase):
+    watched = facts.analysis(Interruptions)
+    if watched is not None and watched.watches(phase):
         return True
     return phase in ("other", "failed") and timing is not None and timing.has_timeline
 
 
 def wall_metrics(facts: Facts) -> Iterator[Metric]:
     """Metrics of the measured wall and of the lines that it is made of."""
-    found = facts.report.analyses.get("budget")
-    budget = found if isinstance(found, Budget) else None
+    budget = facts.analysis(Budget)
     for name, unit, about in (
         ("mfu", "share", "model FLOPs utilisation over the wall"),
         ("mfu.steps", "share", "the same over the counted steps alone"),
@@ -189,5 +179,5 @@ def _zero(facts: Facts, line: str) -> bool:
     """Whether a line that is not there is a measured zero."""
     if line in _REGIONS:
         return True
-    phase = next((p for p, of in _LINE_OF.items() if of == line), line)
-    return line in RECOVERABLE and looked_for(facts, _timing(facts), phase)
+    phase = next((p for p, of in LINE_OF.items() if of == line), line)
+    return line in RECOVERABLE and looked_for(facts, facts.analysis(Timing), phase)

@@ -113,7 +113,7 @@ def _told(value: float, unit: str, digits: int) -> str:
 
 def _plain(value: float, digits: int) -> str:
     """Significant digits, and whole numbers of up to nine digits in full."""
-    if value == int(value) and abs(value) < 1e9:  # noqa: PLR2004  # nine digits
+    if abs(value) < 1e9 and value == int(value):  # noqa: PLR2004  # nine digits
         return f"{int(value):,}"
     if 1e4 <= abs(value) < 1e9:  # noqa: PLR2004  # where %g would write a power of ten
         return f"{value:,.{max(0, digits - 4)}f}"

@@ -7,6 +7,7 @@ from itertools import chain
 
 import attrs
 
+from pytscope.analyses.timing import Timing
 from pytscope.gates.other_metrics import (
     MEMORY_METRICS,
     analysis_metric,
@@ -111,9 +112,8 @@ class Vocabulary:
 def _own(facts: Facts) -> Iterator[Metric]:
     """Every metric of a run, in the order in which they are listed."""
     yield from step_metrics(facts)
-    timing = facts.report.analyses.get("timing")
-    recorded: Iterable[str] = getattr(timing, "phases", ())
-    for phase in dict.fromkeys((*PHASES, *recorded)):
+    timing = facts.analysis(Timing)
+    for phase in dict.fromkeys((*PHASES, *(timing.phases if timing is not None else ()))):
         yield from phase_metrics(facts, phase)
     yield from wall_metrics(facts)
     yield from finding_metrics(facts)

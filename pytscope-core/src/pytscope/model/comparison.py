@@ -300,6 +300,8 @@ class Comparison:
         outcomes: Losses and other results.
         timings: Durations.
         not_compared: Results that could not be compared, as sentences.
+        cut: Recorded facts that were too long and so recorded in part: they may
+            differ all the same.
         watched: Series in which bad steps were looked for.
         shared: Bad steps that siblings share.
         checks: Number of rules by what became of them, one a run.
@@ -312,7 +314,6 @@ class Comparison:
             None when not asked.
         gate_reason: A sentence on it.
         tool_version: Version of pytscope-core.
-        extra: Anything else for the JSON document.
     """
 
     sides: tuple[Side, ...]
@@ -325,6 +326,7 @@ class Comparison:
     outcomes: tuple[Measured, ...] = ()
     timings: tuple[Measured, ...] = ()
     not_compared: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     shared: tuple[SharedStep, ...] = ()
     checks: tuple[Mapping[Outcome, int], ...] = ()
@@ -336,7 +338,6 @@ class Comparison:
     gate: str | None = None
     gate_reason: str = ""
     tool_version: str = ""
-    extra: Mapping[str, Any] = attrs.field(factory=dict)
 
     def to_json(self, *, reproducible: bool = False) -> str:
         """The `pytscope.diff/1` document as text.

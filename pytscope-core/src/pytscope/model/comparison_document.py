@@ -22,6 +22,7 @@ _AS_THEY_ARE = (
     "outcomes",
     "timings",
     "not_compared",
+    "cut",
     "watched",
     "shared",
     "checks",
@@ -58,7 +59,6 @@ def comparison_document(comparison: Comparison, *, reproducible: bool = False) -
         "headline": jsonable(comparison.headline),
         **{name: jsonable(getattr(comparison, name)) for name in _AS_THEY_ARE},
         "gate": _gate(comparison),
-        "extra": jsonable(dict(comparison.extra)),
         "problems": [problem_document(problem) for problem in comparison.problems],
     }
 

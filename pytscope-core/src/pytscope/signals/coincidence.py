@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -49,7 +49,7 @@ def joint_onsets(places: Sequence[Ints], reach: int) -> tuple[Joint, ...]:
 
 
 def _candidates(places: Sequence[Ints], reach: int) -> Iterator[Joint]:
-    """The closest onset of every other series about each onset of the rarest."""
+    """All onsets of the others that are near enough, about each onset of the rarest series."""
     rarest = min(range(len(places)), key=lambda i: len(places[i]))
     for pick, place in enumerate(places[rarest].tolist()):
         near = [
@@ -123,17 +123,3 @@ def _nearness(places: Ints, size: int, reach: int) -> Floats:
         for side in (-distance, distance):
             nearness[(places + side) % size] = 1.0 / (1.0 + distance)
     return nearness
-
-
-def holm(chances: Mapping[str, float]) -> dict[str, float]:
-    """Chances corrected for the number of questions, after Holm.
-
-    Args:
-        chances: Chance by question.
-    """
-    corrected: dict[str, float] = {}
-    worst = 0.0
-    for i, (name, chance) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
-        worst = max(worst, min(1.0, (len(chances) - i) * chance))
-        corrected[name] = worst
-    return corrected

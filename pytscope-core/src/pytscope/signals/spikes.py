@@ -17,6 +17,8 @@ FEWEST = 16
 """Fewest of them; points with fewer before them are not judged."""
 RATIO = 1.2
 """Least multiple of the level."""
+GRADIENT_RATIO = 1.5
+"""The same of a gradient norm, which differs more than the loss from batch to batch."""
 UNITS = 8.0
 """Least height of a spike, in noise units."""
 LASTING = 4.0

@@ -26,11 +26,11 @@ from pytscope.signals.coincidence import (
     Joint,
     chance_of_many,
     chance_of_one,
-    holm,
     joint_onsets,
 )
 from pytscope.signals.names import LR
 from pytscope.signals.spikes import Spike
+from pytscope.stats import holm
 
 REACH = 5
 """Logged points from the first onset of a joint one to its last, at most."""
@@ -67,10 +67,8 @@ def instability(run: Run, spikes: Spikes, mask: EventMask) -> Instability:
         found.append(judged)
         if judged.chance * len(sets) <= ALPHA:
             _claim(onsets, judged)
-    corrected = holm(
-        {"+".join(one.axes): one.chance for one in found}
-        | {f"({i})": 1.0 for i in range(len(sets) - len(found))}
-    )
+    without = [1.0] * (len(sets) - len(found))  # sets without a joint onset were asked about, too
+    corrected = holm([*(one.chance for one in found), *without])[: len(found)]
     known = tuple(_known(spikes))
     rates = logged(run, LR)
     found = [_with_rates(one, rates) for one in found]
@@ -78,7 +76,10 @@ def instability(run: Run, spikes: Spikes, mask: EventMask) -> Instability:
         axes=tuple(axis.name for axis in spikes.axes),
         points=min(axis.judged for axis in spikes.axes),
         tested=len(sets),
-        sets=tuple(attrs.evolve(one, corrected=corrected["+".join(one.axes)]) for one in found),
+        sets=tuple(
+            attrs.evolve(one, corrected=chance)
+            for one, chance in zip(found, corrected, strict=True)
+        ),
         known=known[:MOST_WRITTEN],
         known_number=len(known),
     )

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytscope.analyses.budget import LINES
+from pytscope.analyses.budget import LINE_OF, LINES
 from pytscope.builtin.analyzers.phases import phase_sums_ns, with_eval_fetches
 from pytscope.model.records import Flag
 from pytscope.runs.run import Timeline, exact_sum
 
 Ledger = dict[str, int]
 """Nanoseconds by line."""
-
-LINE_OF = {
-    "data": "data_stall",
-    "comm": "communication",
-    **dict.fromkeys(("forward", "backward", "loss", "optimizer", "compute", "no_grad"), "compute"),
-    **{
-        name: name
-        for name in ("h2d", "eval", "checkpoint", "log", "compile", "gc", "failed", "other")
-    },
-}
-"""Line of pytscope's own phases."""
-
 
 OF_THE_REGION = frozenset(("other", "gc", "compile", "comm", "h2d"))
 """Phases that before the first step and after the last one are part of setting up and ending."""

@@ -30,10 +30,10 @@ from pytscope.runs.run import Floats, Ints, Run, Timeline
 from pytscope.signals.names import GRAD_NORM as GRAD_NORM_NAMES
 from pytscope.signals.names import LOSS as LOSS_NAMES
 from pytscope.signals.names import first_of
-from pytscope.signals.spikes import FEWEST, Spike, find_spikes
+from pytscope.signals.spikes import FEWEST, GRADIENT_RATIO, RATIO, Spike, find_spikes
 from pytscope.stats import period
 
-RATIOS = {LOSS: 1.2, GRAD_NORM: 1.5, STEP_TIME: 1.3, MEMORY: 1.2}
+RATIOS = {LOSS: RATIO, GRAD_NORM: GRADIENT_RATIO, STEP_TIME: 1.3, MEMORY: 1.2}
 """Least multiple of the level, by axis."""
 BESIDE = 1
 """Points apart at which spikes of two axes are of one moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytscope.analyses.units import count
-from pytscope.builtin.reporters.lines import Line, Tone, paint
+from pytscope.builtin.reporters.lines import Line, Tone, paint_sections
 from pytscope.builtin.reporters.panels import panel_lines
 from pytscope.builtin.reporters.pen import Pen
 from pytscope.builtin.reporters.sections import problems_lines, run_words
@@ -27,10 +27,7 @@ def text_comparison(comparison: Comparison, options: RenderOptions) -> str:
         problems_lines(comparison.problems, pen, traces=traces),
         pen.lines("  ", footer(comparison, options), hang=2, tone=Tone.FAINT),
     ]
-    lines: list[Line] = []
-    for place, section in enumerate(s for s in sections if s):
-        lines += [(), *section] if place else section
-    return paint(lines, color=options.color)
+    return paint_sections(sections, color=options.color)
 
 
 def _head(comparison: Comparison, pen: Pen) -> list[Line]:

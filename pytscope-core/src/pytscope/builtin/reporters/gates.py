@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytscope.builtin.reporters.checks import checks_lines
 from pytscope.builtin.reporters.findings import findings_lines
-from pytscope.builtin.reporters.lines import Line, Tone, paint
+from pytscope.builtin.reporters.lines import Tone, paint_sections
 from pytscope.builtin.reporters.panels import panel_lines
 from pytscope.builtin.reporters.pen import Pen
 from pytscope.builtin.reporters.sections import footer_words, problems_lines, run_lines
@@ -27,10 +27,7 @@ def text_gate(gate: Gate, options: RenderOptions) -> str:
         problems_lines(report.problems, pen, traces=verbose and not options.reproducible),
         pen.lines("  ", gate_footer(gate, options), hang=2, tone=Tone.FAINT),
     ]
-    lines: list[Line] = []
-    for place, section in enumerate(s for s in sections if s):
-        lines += [(), *section] if place else section
-    return paint(lines, color=options.color)
+    return paint_sections(sections, color=options.color)
 
 
 def gate_footer(gate: Gate, options: RenderOptions) -> str:

@@ -110,6 +110,14 @@ def _split(word: list[Span], room: int) -> tuple[list[Span], list[Span]]:
     return head, []
 
 
+def paint_sections(sections: Iterable[list[Line]], *, color: bool) -> str:
+    """Sections with an empty line between them, those without a line left out, as text."""
+    lines: list[Line] = []
+    for section in filter(None, sections):
+        lines += [(), *section] if lines else section
+    return paint(lines, color=color)
+
+
 def paint(lines: Iterable[Line], *, color: bool) -> str:
     """Lines as text, with escapes for colour or without."""
     return "".join(_painted(_trimmed(line), color=color) + "\n" for line in lines)

@@ -6,7 +6,7 @@ from pytscope.builtin.reporters.checks import checks_lines
 from pytscope.builtin.reporters.comparisons import text_comparison
 from pytscope.builtin.reporters.findings import findings_lines
 from pytscope.builtin.reporters.gates import text_gate
-from pytscope.builtin.reporters.lines import Line, paint
+from pytscope.builtin.reporters.lines import Line, paint_sections
 from pytscope.builtin.reporters.panels import panel_lines
 from pytscope.builtin.reporters.pen import Pen
 from pytscope.builtin.reporters.sections import (
@@ -26,11 +26,7 @@ HEADLINES = ("timing", "budget")
 def text_report(report: Report, options: RenderOptions) -> str:
     """Draw a report; without colour it is the same text to the byte."""
     pen = Pen.of(options)
-    sections = [s for s in _sections(report, options, pen) if s]
-    lines: list[Line] = []
-    for place, section in enumerate(sections):
-        lines += [(), *section] if place else section
-    return paint(lines, color=options.color)
+    return paint_sections(_sections(report, options, pen), color=options.color)
 
 
 def _sections(report: Report, options: RenderOptions, pen: Pen) -> list[list[Line]]:
