@@ -231,6 +231,19 @@ def _chance(near: Bools, typical: int, slack: int, density: float) -> float:
     return math.exp(-tries * (share * math.log(share / q) + lost))
 
 
+def last_tenth(steps: Ints, values: Floats, span: tuple[int, int] | None = None) -> Floats:
+    """The values of the last tenth of the steps, at least the last one.
+
+    Args:
+        steps: Ascending, at least one.
+        values: One value a step.
+        span: First and last step to take a tenth of, where they are not those of the series.
+    """
+    first, last = span or (int(steps[0]), int(steps[-1]))
+    kept = int(np.searchsorted(steps, last - 0.1 * (last - first), side="right"))
+    return values[min(kept, len(values) - 1) :]
+
+
 def holm(chances: Sequence[float]) -> list[float]:
     """Probabilities corrected for their number, in their order, after Holm (1979).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytscope.diffing.aligned import Compared, compared, mattering, unequal
+from pytscope.diffing.aligned import AlignedSeries, aligned_series, mattering, unequal
 from pytscope.diffing.precision import FULL
 from pytscope.runs.run import Run
 from pytscope.testing import make_run
@@ -16,8 +16,8 @@ def runs_of(first: list[float | None], second: list[float | None], **more: int) 
     return a, make_run({"forward": 1}, scalars={"loss": second}, **more) if more else b  # type: ignore[arg-type]  # numbers alone
 
 
-def series(a: Run, b: Run, name: str = "loss") -> Compared:
-    return next(one for one in compared(a, b, FULL, "float32") if one.name == name)
+def series(a: Run, b: Run, name: str = "loss") -> AlignedSeries:
+    return next(one for one in aligned_series(a, b, FULL, "float32") if one.name == name)
 
 
 def test_bits_count():
@@ -102,7 +102,7 @@ def test_huge_values_do_not_overflow():
 def test_times_are_not_compared():
     scalars = {"loss": 1.0, "step_time": 2.0}
     run = make_run({"forward": 1}, scalars=scalars)
-    assert [one.name for one in compared(run, run, FULL, "")] == ["loss"]
+    assert [one.name for one in aligned_series(run, run, FULL, "")] == ["loss"]
 
 
 def test_ranks_are_compared_with_themselves():
@@ -114,9 +114,9 @@ def test_fingerprints_of_a_loader_that_was_wound_forward_are_left_out():
     fed = [10, 11, 12, 13, 14, 15]
     a = make_run({"forward": 1}, scalars={"batch_fingerprint": fed})
     b = make_run({"forward": 1}, scalars={"batch_fingerprint": [10, 11, 12, 99, 14, 15]})
-    told = next(compared(a, b, FULL, "", [3]))
+    told = next(aligned_series(a, b, FULL, "", [3]))
     assert told.told.bitwise is None
     assert told.wound == (3,)
-    assert next(compared(a, b, FULL, "", [2])).told.bitwise is not None
+    assert next(aligned_series(a, b, FULL, "", [2])).told.bitwise is not None
     c = make_run({"forward": 1}, scalars={"batch_fingerprint": [10, 11, 12, 99, 98, 15]})
-    assert next(compared(a, c, FULL, "", [3])).told.bitwise is not None
+    assert next(aligned_series(a, c, FULL, "", [3])).told.bitwise is not None

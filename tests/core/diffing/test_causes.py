@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytscope.diffing.divergence import divergence
 from pytscope.model.comparison import CauseKind
 from pytscope.model.findings import Confidence
-from pytscope.testing import make_run
 from tests.core.diffing.parting import (
     BATCHES,
     LOSS,
@@ -18,7 +16,6 @@ from tests.core.diffing.parting import (
     found,
     made,
     only,
-    resumed,
 )
 
 SURE, PERHAPS = Confidence.CONFIRMED, Confidence.SUGGESTIVE
@@ -309,170 +306,6 @@ def test_the_optimizers_settings():
     assert cause.keys == ("torch.optimizer.groups[0].weight_decay",)
 
 
-# --- nondeterminism --------------------------------------------------------------
-
-
-def test_a_nondeterministic_operation():
-    cause = only(made(), made(loss=changed(LOSS, 1, 1e-8)))
-    assert (cause.kind, cause.title, cause.confidence) == (
-        CauseKind.BACKWARD,
-        "a nondeterministic operation",
-        SURE,
-    )
-    assert "use_deterministic_algorithms" in cause.fix
-    assert "benchmark" not in cause.fix
-
-
-def test_advice_is_for_what_is_on():
-    row = {"name": "H200", "capability": "9.0"}
-    on = {"algorithms": False, "cudnn_benchmark": True}
-    there = environment(devices=[row], determinism=on)
-    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
-    assert "cudnn.benchmark" in only(a, b).fix
-    assert "CUBLAS_WORKSPACE_CONFIG" in only(a, b).fix
-    there = environment(determinism={"algorithms": True, "cudnn_benchmark": False})
-    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
-    assert only(a, b).fix == ""
-
-
-def test_threads_are_advised_on_where_there_are_several():
-    there = environment(threads=8)
-    a, b = made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there)
-    assert "set_num_threads(1)" in only(a, b).fix
-
-
-def test_it_may_begin_in_the_first_forward_pass():
-    cause = only(made(), made(loss=changed(LOSS, 0, 1e-8)))
-    assert cause.title == "a nondeterministic operation"
-    assert "forward pass of step 0" in cause.detail
-
-
-def test_gradient_norms_tell_where():
-    norm = [1.0 + i for i in range(24)]
-    a = made(scalars={"grad_norm": norm})
-    b = made(loss=changed(LOSS, 4, 1e-8), scalars={"grad_norm": changed(norm, 4, 1e-8)})
-    assert "Gradient norms agree up to step 4" in only(a, b).detail
-
-
-def test_a_large_gap_is_no_rounding():
-    cause = only(made(), made(loss=changed(LOSS, 5)))
-    assert cause.kind is CauseKind.UNKNOWN
-    assert "equal" in cause.detail
-
-
-def test_other_packages_explain_rounding():
-    there = environment(version="2.1.0")
-    titles = [c.title for c in found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
-              .causes]  # fmt: skip
-    assert titles == ["versions of packages"]
-
-
-def test_little_recorded_is_unknown():
-    a, b = (make_run({"forward": 1}, scalars={"loss": v}) for v in (LOSS, changed(LOSS, 5)))
-    cause = only(a, b)
-    assert cause.kind is CauseKind.UNKNOWN
-    assert "fingerprints" in cause.detail
-
-
-# --- resumes ---------------------------------------------------------------------
-
-
-def twice(after: list[float], fed: list[int] | None = None, rate: Any = 0.01, **facts: Any) -> Any:
-    """A run that was resumed at step 12, after it had reached step 18."""
-    run = made(
-        loss=[*LOSS[:18], *after],
-        batches=[*BATCHES[:18], *(fed or BATCHES[12:])],
-        rate=rate,
-        attempts=[(0, 18), (12, 12)],
-    )
-    return resumed(run, **facts)
-
-
-def test_a_resume_without_the_optimizers_state():
-    cause = only(made(), twice(changed(LOSS, 13)[12:]))
-    assert (cause.kind, cause.title, cause.confidence) == (
-        CauseKind.RESUME,
-        "the optimizer's state was not restored",
-        SURE,
-    )
-    assert "step 12" in cause.detail
-    assert "step 13" in cause.detail
-    assert "the 6 steps beyond that it made before" in cause.detail
-
-
-def test_an_optimizer_that_remembers_was_restored():
-    optimizer = {"class": "Adam", "groups": [{"lr": 0.01, "weight_decay": 0.0}]}
-    known = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 13})
-    titles = [cause.title for cause in found(made(), known).causes]
-    assert titles == ["state that the resume did not restore"]
-    fresh = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 1})
-    assert "remembers 1 step" in only(made(), fresh).detail
-
-
-def test_a_resume_whose_loader_began_again():
-    cause = only(made(), twice(changed(LOSS, 12)[12:], BATCHES[:12]))
-    assert cause.title == "the loader's position was not restored"
-    assert "those of A from step 0 on" in cause.detail
-    assert "from the start" in cause.detail
-
-
-def test_a_resume_whose_schedule_began_again():
-    falling = [0.1 / (1 + i) for i in range(24)]
-    b = twice(changed(LOSS, 13)[12:], rate=[*falling[:18], *falling[:12]])
-    cause = only(made(rate=falling), b)
-    assert cause.title == "the schedule's state was not restored"
-
-
-def test_a_resume_with_other_weights():
-    cause = only(made(), twice(changed(LOSS, 12)[12:]))
-    assert cause.title == "the weights or the random state were not restored"
-
-
-def test_a_good_resume_is_identical():
-    fed = [*BATCHES[12:]]
-    fed[0] = 5
-    told = found(made(), twice(LOSS[12:], fed))
-    assert told.identical is True
-    assert any("wound forward" in sentence for sentence in told.not_compared)
-
-
-def test_what_changed_at_the_resume_is_named():
-    b = twice(changed(LOSS, 13)[12:], version="2.14.0")
-    cause = found(made(), b).causes[0]
-    assert cause.kind is CauseKind.RESUME
-    assert cause.keys == ("torch.version",)
-
-
-def test_a_run_that_begins_with_the_resume():
-    b = made(loss=changed(LOSS, 13)[12:], batches=BATCHES[12:], first_step=12)
-    cause = only(made(), b)
-    assert cause.title == "the optimizer's state was not restored"
-    assert "begins at step 12" in cause.detail
-
-
-def test_the_first_run_may_be_the_resumed_one():
-    cause = only(twice(changed(LOSS, 13)[12:]), made())
-    assert cause.kind is CauseKind.RESUME
-    assert cause.detail.startswith("A was resumed")
-
-
-def test_a_resume_long_before_is_no_cause():
-    titles = [c.title for c in found(made(), twice(changed(LOSS, 20)[12:])).causes]
-    assert titles == ["something that is not recorded"]
-
-
-def test_a_resume_that_matters_after_rounding():
-    small = [v if i < 3 else v * (1 + 1e-8) for i, v in enumerate(LOSS)]
-    b = made(
-        loss=[*small[:18], small[12], *changed(LOSS, 13)[13:]],
-        batches=[*BATCHES[:18], *BATCHES[12:]],
-        attempts=[(0, 18), (12, 12)],
-    )
-    causes = found(made(), b).causes
-    assert {cause.kind for cause in causes} == {CauseKind.BACKWARD, CauseKind.RESUME}
-    assert divergence(made(), b).material is not None
-
-
 # --- provenance alone ------------------------------------------------------------
 
 
@@ -503,16 +336,3 @@ def test_no_cause_is_named_twice():
     titles = [cause.title for cause in found(made(), b).causes]
     assert len(titles) == len(set(titles))
     assert titles[0] == "the seed"
-
-
-def test_rounding_with_little_recorded_is_not_sure():
-    there = environment(version=None)
-    cause = only(made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
-    assert (cause.title, cause.confidence) == ("a nondeterministic operation", PERHAPS)
-
-
-def test_another_commit_does_not_hide_rounding():
-    there = environment()
-    there["git"] = {"sha": "def", "branch": "main", "dirty": False, "diff_sha256": None}
-    causes = found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there)).causes
-    assert {cause.title for cause in causes} == {"the code", "a nondeterministic operation"}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytscope.diffing.evidence import Evidence
+from pytscope.diffing.evidence import PairEvidence
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.roles import Role
 
 _BENCHMARK = ("torch.determinism.cudnn_benchmark", "cudnn_benchmark")
 _ALGORITHMS = ("torch.determinism.algorithms", "deterministic_algorithms", "deterministic")
 
 
-def determinism_advice(evidence: Evidence) -> str:
+def determinism_advice(evidence: PairEvidence) -> str:
     """How to make the runs' operations deterministic: only what is recorded as off, or on.
 
     Args:
@@ -23,7 +24,7 @@ def determinism_advice(evidence: Evidence) -> str:
     return " ".join(_advice(evidence))
 
 
-def _advice(evidence: Evidence) -> Iterator[str]:
+def _advice(evidence: PairEvidence) -> Iterator[str]:
     on_device = used_device(evidence)
     if on_device is not False and _any(evidence, _BENCHMARK, value=True):
         yield "Turn torch.backends.cudnn.benchmark off: it picks kernels by their speed."
@@ -40,7 +41,7 @@ def _advice(evidence: Evidence) -> Iterator[str]:
             break
 
 
-def used_device(evidence: Evidence) -> bool | None:
+def used_device(evidence: PairEvidence) -> bool | None:
     """Whether a run used an accelerator; None when neither tells."""
     told = [value for value in evidence.told("torch.devices") if isinstance(value, str)]
     if not told:
@@ -48,26 +49,26 @@ def used_device(evidence: Evidence) -> bool | None:
     return any(value != "none" for value in told)
 
 
-def _any(evidence: Evidence, names: tuple[str, ...], *, value: bool) -> bool:
+def _any(evidence: PairEvidence, names: tuple[str, ...], *, value: bool) -> bool:
     return any(own.get(name) is value for own in evidence.facts for name in names)
 
 
-def _unset(evidence: Evidence, name: str) -> bool:
+def _unset(evidence: PairEvidence, name: str) -> bool:
     return any(not own.get(name) for own in evidence.facts)
 
 
-def not_recorded(evidence: Evidence) -> str:
+def not_recorded(evidence: PairEvidence) -> str:
     """What would have helped and is not recorded in both runs, as a list of words."""
     return ", ".join(_missing(evidence))
 
 
-def _missing(evidence: Evidence) -> Iterator[str]:
+def _missing(evidence: PairEvidence) -> Iterator[str]:
     if not evidence.seen(Role.BATCH):
         yield "fingerprints of the batches"
     if not evidence.seen(Role.RATE):
         yield "the learning rate"
     for name, words in (
-        ("torch.initial_weights.hash", "a hash of the initial weights"),
+        (INITIAL_WEIGHTS, "a hash of the initial weights"),
         ("torch.initial_seed", "PyTorch's seed"),
         ("git.sha", "the code's commit"),
     ):

@@ -62,7 +62,7 @@ class Pair:
 
 
 @attrs.frozen(eq=False)
-class Compared:
+class AlignedSeries:
     """A series over every rank that both runs have.
 
     Attributes:
@@ -93,9 +93,9 @@ class Compared:
         return int(np.searchsorted(pair.step, step))
 
 
-def compared(
+def aligned_series(
     a: Run, b: Run, rtol: float, precision: str, resumed: Sequence[int] = ()
-) -> Iterator[Compared]:
+) -> Iterator[AlignedSeries]:
     """Every series that both runs logged and that is not of time or memory.
 
     Args:
@@ -151,7 +151,7 @@ def _skipped(pair: Pair, resumed: Sequence[int]) -> Iterator[int]:
             yield int(pair.step[place])
 
 
-def _told(name: str, pairs: Sequence[Pair], rtol: float, precision: str) -> Compared:
+def _told(name: str, pairs: Sequence[Pair], rtol: float, precision: str) -> AlignedSeries:
     role = role_of(name)
     exact = role in (*FINGERPRINTS, Role.COUNT)
     if role is Role.RATE:
@@ -181,7 +181,7 @@ def _told(name: str, pairs: Sequence[Pair], rtol: float, precision: str) -> Comp
         largest,
         words,
     )
-    return Compared(role, tuple(pairs), told, bitwise[1] if bitwise else None)
+    return AlignedSeries(role, tuple(pairs), told, bitwise[1] if bitwise else None)
 
 
 def _tolerance(rtol: float, precision: str) -> str:

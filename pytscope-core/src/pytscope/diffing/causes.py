@@ -13,7 +13,7 @@ from pytscope.diffing.causes_recorded import recorded_causes
 from pytscope.diffing.causes_resume import LOADER, Resumption, resume_causes, resumption
 from pytscope.diffing.causes_start import start_causes
 from pytscope.diffing.causes_update import nondeterminism, rate_causes, update_causes
-from pytscope.diffing.evidence import Evidence
+from pytscope.diffing.evidence import PairEvidence
 from pytscope.diffing.ranking import place
 from pytscope.model.comparison import Cause, CauseKind
 from pytscope.model.findings import Confidence
@@ -21,7 +21,7 @@ from pytscope.model.findings import Confidence
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
 
-def causes(evidence: Evidence) -> tuple[Cause, ...]:
+def causes(evidence: PairEvidence) -> tuple[Cause, ...]:
     """All causes: what the series show first, then what provenance alone suggests.
 
     Looked for in this order: batches, the state at the start, the backward pass
@@ -42,14 +42,14 @@ def causes(evidence: Evidence) -> tuple[Cause, ...]:
     return tuple(sorted(found, key=lambda cause: place(evidence, cause)))
 
 
-def _with_batches(evidence: Evidence, cause: Cause) -> Cause:
+def _with_batches(evidence: PairEvidence, cause: Cause) -> Cause:
     """A cause that other batches bear out, with the fact that tells of them."""
     told = any(one.key == FACT for one in evidence.differences)
     fed = cause.kind is CauseKind.BATCH or cause.title == LOADER
     return attrs.evolve(cause, keys=(*cause.keys, FACT)) if told and fed else cause
 
 
-def _found(evidence: Evidence, resumed: Resumption | None) -> Iterator[Cause]:
+def _found(evidence: PairEvidence, resumed: Resumption | None) -> Iterator[Cause]:
     early: list[Cause] = []
     if resumed is not None:
         early += resume_causes(evidence, resumed)
@@ -69,7 +69,7 @@ def _found(evidence: Evidence, resumed: Resumption | None) -> Iterator[Cause]:
         yield from nondeterminism(evidence, early)
 
 
-def _unknown(evidence: Evidence) -> Cause:
+def _unknown(evidence: PairEvidence) -> Cause:
     at = evidence.number or evidence.first()
     where = f"from step {at.step} on ({at.series}: {evidence.values(at)})" if at else "somewhere"
     missing = not_recorded(evidence)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pytscope.diffing.evidence import BATCHES, Evidence
+from pytscope.diffing.evidence import BATCHES, PairEvidence
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are
 from pytscope.diffing.roles import Role
 from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
@@ -35,7 +36,7 @@ _MOST = 6
 LATER = "other batches from step "
 
 
-def seed_cause(evidence: Evidence) -> Cause | None:
+def seed_cause(evidence: PairEvidence) -> Cause | None:
     """The seed, where the runs recorded different ones."""
     found = [one for one in evidence.topic(Kind.SEED) if one.likelihood is Likelihood.YES]
     if not found:
@@ -44,7 +45,7 @@ def seed_cause(evidence: Evidence) -> Cause | None:
     shows = []
     if batch is not None and batch.step <= evidence.horizon:
         shows.append(f"the batches differ from step {batch.step} on")
-    weights = [o.key for o in evidence.differences if o.key == "torch.initial_weights.hash"]
+    weights = [o.key for o in evidence.differences if o.key == INITIAL_WEIGHTS]
     if weights:
         shows.append("the initial weights differ")
     if evidence.at_start and number is not None:
@@ -67,18 +68,18 @@ def seed_cause(evidence: Evidence) -> Cause | None:
     )
 
 
-def _else_at_start(evidence: Evidence) -> bool:
+def _else_at_start(evidence: PairEvidence) -> bool:
     """Whether another element type may be all that moves the first step's numbers.
 
     That is so where weights and batches are known to be the same.
     """
-    hashes = evidence.told("torch.initial_weights.hash")
+    hashes = evidence.told(INITIAL_WEIGHTS)
     alike = hashes[0] is not None and hashes[0] == hashes[1] and evidence.seen(Role.BATCH)
     types = evidence.topic(Kind.PRECISION)
     return alike and any(one.likelihood is Likelihood.YES for one in types)
 
 
-def batch_causes(evidence: Evidence, *, seed: Cause | None, resumed: bool) -> Iterator[Cause]:
+def batch_causes(evidence: PairEvidence, *, seed: Cause | None, resumed: bool) -> Iterator[Cause]:
     """Batches that differ, and what about them does.
 
     Args:
@@ -113,7 +114,7 @@ def batch_causes(evidence: Evidence, *, seed: Cause | None, resumed: bool) -> It
         yield _settings(batch, settings)
 
 
-def _same_samples(evidence: Evidence, batch: At) -> bool:
+def _same_samples(evidence: PairEvidence, batch: At) -> bool:
     """Whether batches that differ are of the same samples: by their numbers, else their labels."""
     for role in (Role.SAMPLES, Role.INTEGERS):
         if evidence.seen(role):
@@ -123,7 +124,7 @@ def _same_samples(evidence: Evidence, batch: At) -> bool:
 
 
 def _augmentation(
-    evidence: Evidence, batch: At, making: Sequence[Difference], workers: Sequence[Difference]
+    evidence: PairEvidence, batch: At, making: Sequence[Difference], workers: Sequence[Difference]
 ) -> Cause:
     """The samples are the same; what came of them is not.
 
@@ -170,7 +171,7 @@ def _augmentation(
     )
 
 
-def _also_unseeded(evidence: Evidence) -> Iterator[Cause]:
+def _also_unseeded(evidence: PairEvidence) -> Iterator[Cause]:
     """Generators in other states that were drawn from, where another order hides what they did."""
     states = _generators(evidence)
     if states:
@@ -186,23 +187,23 @@ def _also_unseeded(evidence: Evidence) -> Iterator[Cause]:
         )
 
 
-def _proof(evidence: Evidence) -> str:
+def _proof(evidence: PairEvidence) -> str:
     if evidence.seen(Role.SAMPLES):
         return "the sampler drew the same samples"
     return "the whole numbers in them, such as labels, are the same"
 
 
-def _whole_alike(evidence: Evidence, batch: At) -> bool:
+def _whole_alike(evidence: PairEvidence, batch: At) -> bool:
     """Whether the whole numbers in batches that differ, such as labels, are the same."""
     at = evidence.first(Role.INTEGERS)
     return evidence.seen(Role.INTEGERS) and (at is None or at.step > batch.step)
 
 
-def _other_types(evidence: Evidence) -> bool:
+def _other_types(evidence: PairEvidence) -> bool:
     return any("dtype" in one.key for one in evidence.topic(Kind.PRECISION))
 
 
-def _generators(evidence: Evidence) -> dict[str, str]:
+def _generators(evidence: PairEvidence) -> dict[str, str]:
     """Generators whose state at the start differs and that may have been drawn from."""
     known = {one.key for one in evidence.topic(Kind.SEED)}
     found: dict[str, str] = {}
@@ -214,7 +215,7 @@ def _generators(evidence: Evidence) -> dict[str, str]:
 
 
 def _order(
-    evidence: Evidence,
+    evidence: PairEvidence,
     batch: At,
     ordering: Sequence[Difference],
     making: Sequence[Difference],
@@ -252,18 +253,18 @@ def _order(
     return Cause(kind=CauseKind.BATCH, title=title, detail=detail, keys=tuple(keys), fix=fix)
 
 
-def _since(evidence: Evidence, batch: At) -> str:
+def _since(evidence: PairEvidence, batch: At) -> str:
     """From where on the batches differ, and how that is known."""
     rank = evidence.rank(batch)
     what = "the sampler drew other samples" if evidence.seen(Role.SAMPLES) else "they differ"
-    if evidence.compared(batch).place(batch.step) == 0:
+    if evidence.series_of(batch).place(batch.step) == 0:
         return f"The batches differ from the first one on, at step {batch.step}{rank}: {what}."
     return f"The batches are the same up to step {batch.step}{rank}, from where on {what}."
 
 
-def _met_again(evidence: Evidence, batch: At) -> str:
+def _met_again(evidence: PairEvidence, batch: At) -> str:
     """Whether batches of one run come in the other at other steps."""
-    pair = evidence.compared(batch).pairs[0]
+    pair = evidence.series_of(batch).pairs[0]
     if pair.role is not Role.BATCH or len(pair.step) < 2:  # noqa: PLR2004  # one has no order
         return ""
     differ = pair.unequal()
@@ -287,7 +288,7 @@ def _settings(batch: At, settings: Sequence[Difference]) -> Cause:
     )
 
 
-def _later(evidence: Evidence, batch: At) -> Cause:
+def _later(evidence: PairEvidence, batch: At) -> Cause:
     return Cause(
         kind=CauseKind.BATCH,
         title=f"{LATER}{batch.step} on",
@@ -299,7 +300,7 @@ def _later(evidence: Evidence, batch: At) -> Cause:
 
 
 def _without_batches(
-    evidence: Evidence, settings: Sequence[Difference], *, seeds: bool
+    evidence: PairEvidence, settings: Sequence[Difference], *, seeds: bool
 ) -> Iterator[Cause]:
     """No batch is known to differ: settings of the data, and generators that were not seeded."""
     if settings:

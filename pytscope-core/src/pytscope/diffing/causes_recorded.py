@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from pytscope.diffing.causes_update import is_optimizers
-from pytscope.diffing.evidence import Evidence
+from pytscope.diffing.evidence import PairEvidence
 from pytscope.diffing.numbers import are
 from pytscope.model.comparison import Cause, CauseKind, Difference, Kind
 from pytscope.model.findings import Confidence
@@ -26,7 +26,7 @@ OF_ROUNDING = frozenset(title for kind, title, _ in _TITLES if kind in _ROUNDING
 """Causes that change numbers by rounding at first."""
 
 
-def recorded_causes(evidence: Evidence, told: Container[str] = ()) -> Iterator[Cause]:
+def recorded_causes(evidence: PairEvidence, told: Container[str] = ()) -> Iterator[Cause]:
     """One cause for each kind of fact that differs and may change numbers.
 
     Args:
@@ -49,7 +49,7 @@ def recorded_causes(evidence: Evidence, told: Container[str] = ()) -> Iterator[C
             yield _cause(evidence, title, found, fix)
 
 
-def _cause(evidence: Evidence, title: str, found: list[Difference], fix: str) -> Cause:
+def _cause(evidence: PairEvidence, title: str, found: list[Difference], fix: str) -> Cause:
     shown = are(found)
     reasons = tuple(dict.fromkeys(one.why for one in found if one.why))
     return Cause(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from pytscope.diffing.causes_start import HASH
-from pytscope.diffing.evidence import BATCHES, SOON, Evidence, Resume, resumes, went_on
+from pytscope.diffing.evidence import BATCHES, SOON, PairEvidence, Resume, resumes, went_on
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.kinds import RATE
 from pytscope.diffing.numbers import recorded_apart, told_apart
 from pytscope.diffing.roles import NUMBERS, Role
@@ -58,7 +58,7 @@ class Resumption:
         return not self.material
 
 
-def resumption(evidence: Evidence) -> Resumption | None:
+def resumption(evidence: PairEvidence) -> Resumption | None:
     """The resume right before the runs part, bitwise or else materially; None without one."""
     known = [*resumes(evidence.runs)]
     for material in (False, True):
@@ -78,11 +78,11 @@ def resumption(evidence: Evidence) -> Resumption | None:
     return None
 
 
-def _soon(evidence: Evidence, at: At, resume: Resume) -> bool:
+def _soon(evidence: PairEvidence, at: At, resume: Resume) -> bool:
     return 0 <= evidence.since(resume.step, at) <= SOON
 
 
-def resume_causes(evidence: Evidence, found: Resumption) -> Iterator[Cause]:
+def resume_causes(evidence: PairEvidence, found: Resumption) -> Iterator[Cause]:
     """What the resume lost, and what was changed at it."""
     resume = found.resume
     who = evidence.labels[resume.place]
@@ -114,7 +114,7 @@ def resume_causes(evidence: Evidence, found: Resumption) -> Iterator[Cause]:
         )
 
 
-def changed_at(evidence: Evidence, resume: Resume) -> list[Difference]:
+def changed_at(evidence: PairEvidence, resume: Resume) -> list[Difference]:
     """Facts that were changed at a resume; a rate that was recorded speaks for itself."""
     rated = evidence.seen(Role.RATE)
     return [one for one in resume.changed if not (rated and one.why == RATE)]
@@ -128,7 +128,7 @@ _Lost = tuple[str, str, str, bool]
 """Title, what shows it, what to do, whether it is sure."""
 
 
-def _lost(evidence: Evidence, found: Resumption, *, changed: bool) -> Iterator[_Lost]:
+def _lost(evidence: PairEvidence, found: Resumption, *, changed: bool) -> Iterator[_Lost]:
     if found.batch is not None:
         yield _loader(evidence, found.resume, found.batch)
     if found.rate is not None:
@@ -157,24 +157,27 @@ def _lost(evidence: Evidence, found: Resumption, *, changed: bool) -> Iterator[_
         )
 
 
-def _at_once(evidence: Evidence, resume: Resume, at: At) -> bool:
+def _at_once(evidence: PairEvidence, resume: Resume, at: At) -> bool:
     """Whether a value is the first after a resume."""
     return evidence.since(resume.step, at) == 0
 
 
-def _began_anew(evidence: Evidence, resume: Resume) -> bool:
+def _began_anew(evidence: PairEvidence, resume: Resume) -> bool:
     """Whether the weights after a resume are those that one of the runs began with."""
-    initial = (resume.before.get(HASH), evidence.facts[1 - resume.place].get(HASH))
-    own = resume.facts.get(HASH)
+    initial = (
+        resume.before.get(INITIAL_WEIGHTS),
+        evidence.facts[1 - resume.place].get(INITIAL_WEIGHTS),
+    )
+    own = resume.facts.get(INITIAL_WEIGHTS)
     return own is not None and own in initial
 
 
-def _weights(evidence: Evidence, found: Resumption, at: At) -> _Lost:
+def _weights(evidence: PairEvidence, found: Resumption, at: At) -> _Lost:
     """The weights of the start; a checkpoint may yet have been loaded after they were hashed."""
     resume = found.resume
     told = (
-        f"It went on with the weights that training began with ({HASH} is "
-        f"{resume.facts[HASH]}); {at.series} at step {at.step} is {evidence.values(at)}."
+        f"It went on with the weights that training began with ({INITIAL_WEIGHTS} is "
+        f"{resume.facts[INITIAL_WEIGHTS]}); {at.series} at step {at.step} is {evidence.values(at)}."
     )
     return (
         "the weights were not restored",
@@ -184,15 +187,15 @@ def _weights(evidence: Evidence, found: Resumption, at: At) -> _Lost:
     )
 
 
-def _as_at_first(evidence: Evidence, resume: Resume, at: At) -> bool:
+def _as_at_first(evidence: PairEvidence, resume: Resume, at: At) -> bool:
     """Whether the first value after a resume is one that training began with."""
-    pair = evidence.compared(at).pairs[0]
-    mine, other = (pair.first, pair.second) if resume.place == 0 else (pair.second, pair.first)
+    pair = evidence.series_of(at).pairs[0]
+    mine, other = resume.sides(pair)
     value = mine[int(np.searchsorted(pair.step, resume.step))]
     return bool(value in (mine[0], other[0]))
 
 
-def _loader(evidence: Evidence, resume: Resume, batch: At) -> _Lost:
+def _loader(evidence: PairEvidence, resume: Resume, batch: At) -> _Lost:
     again = _from(evidence, resume)
     told = f"It was fed other batches from step {batch.step} on."
     if again is not None:
@@ -205,11 +208,11 @@ def _loader(evidence: Evidence, resume: Resume, batch: At) -> _Lost:
     return LOADER, told, LOADER_FIX, True
 
 
-def _from(evidence: Evidence, resume: Resume) -> int | None:
+def _from(evidence: PairEvidence, resume: Resume) -> int | None:
     """The step of the other run whose batches come after the resume, if they do."""
     for one in evidence.of(Role.BATCH):
         pair = one.pairs[0]
-        mine, other = (pair.first, pair.second) if resume.place == 0 else (pair.second, pair.first)
+        mine, other = resume.sides(pair)
         start = int(np.searchsorted(pair.step, resume.step))
         wanted = mine[start : start + _ALIKE]
         for place in np.flatnonzero(other == wanted[0])[:_ALIKE].tolist() if len(wanted) else []:
@@ -218,7 +221,7 @@ def _from(evidence: Evidence, resume: Resume) -> int | None:
     return None
 
 
-def _schedule(evidence: Evidence, resume: Resume, rate: At) -> _Lost:
+def _schedule(evidence: PairEvidence, resume: Resume, rate: At) -> _Lost:
     """Another rate: the schedule's place was lost, or a run without a schedule got another one."""
     first, second = told_apart(rate.first, rate.second)
     told = f"{rate.series} is {first} and {second} at step {rate.step}."
@@ -235,10 +238,10 @@ def _schedule(evidence: Evidence, resume: Resume, rate: At) -> _Lost:
     )
 
 
-def _constant(evidence: Evidence, resume: Resume, rate: At) -> bool:
+def _constant(evidence: PairEvidence, resume: Resume, rate: At) -> bool:
     """Whether neither run's rate ever moves but at the resume."""
-    pair = evidence.compared(rate).pairs[0]
-    mine, other = (pair.first, pair.second) if resume.place == 0 else (pair.second, pair.first)
+    pair = evidence.series_of(rate).pairs[0]
+    mine, other = resume.sides(pair)
     start = int(np.searchsorted(pair.step, resume.step))
     parts = (other, mine[:start], mine[start:])
     return len(other) > 1 and all(bool(np.all(part == part[:1])) for part in parts)
@@ -252,7 +255,7 @@ def restored_optimizer(resume: Resume) -> bool | None:
     return True if isinstance(state, int) and state > 0 else None
 
 
-def _optimizer(evidence: Evidence, found: Resumption, restored: bool | None) -> _Lost | None:
+def _optimizer(evidence: PairEvidence, found: Resumption, restored: bool | None) -> _Lost | None:
     fix = "Load the optimizer's state_dict along with the weights, before the first step."
     title = "the optimizer's state was not restored"
     step = found.resume.step
@@ -274,7 +277,7 @@ def _optimizer(evidence: Evidence, found: Resumption, restored: bool | None) -> 
     return title, told, fix, known or evidence.seen(Role.BATCH)
 
 
-def _before(evidence: Evidence, found: Resumption) -> str:
+def _before(evidence: PairEvidence, found: Resumption) -> str:
     equal, compared = went_on(evidence, found.resume)
     if compared and equal == compared:
         other = evidence.labels[1 - found.resume.place]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pytscope.diffing.evidence import BATCHES, Evidence, relative
+from pytscope.diffing.evidence import BATCHES, PairEvidence, relative
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are
 from pytscope.diffing.roles import Role
 from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
 from pytscope.model.findings import Confidence
 
-HASH = "torch.initial_weights.hash"
 WEIGHTS = "the initial weights"
 DRAWN = "the initial weights, or random numbers in the model"
 _COARSEST = 0.05
@@ -22,7 +22,7 @@ TINY = 10.0
 """Gaps up to so many times what rounding makes are taken for rounding."""
 
 
-def start_causes(evidence: Evidence, *, seeded: bool) -> Iterator[Cause]:
+def start_causes(evidence: PairEvidence, *, seeded: bool) -> Iterator[Cause]:
     """Causes at the start.
 
     Args:
@@ -34,30 +34,30 @@ def start_causes(evidence: Evidence, *, seeded: bool) -> Iterator[Cause]:
     weights = [
         one
         for one in evidence.topic(Kind.WEIGHTS)
-        if one.likelihood is Likelihood.YES and not (one.key == HASH and seeded)
+        if one.likelihood is Likelihood.YES and not (one.key == INITIAL_WEIGHTS and seeded)
     ]
     model = [one for one in weights if "model.parameters" in one.key or "model.trained" in one.key]
     if model:
-        yield _model(evidence, model, [one.key for one in weights if one.key == HASH])
+        yield _model(evidence, model, [one.key for one in weights if one.key == INITIAL_WEIGHTS])
     elif weights:
         yield _weights(evidence, weights)
     elif not seeded and not precision:
         yield from _drawn(evidence)
 
 
-def is_tiny(evidence: Evidence) -> bool:
+def is_tiny(evidence: PairEvidence) -> bool:
     """Whether the first difference of the numbers is one that rounding makes."""
     at = evidence.number
     return at is not None and relative(at) <= TINY * evidence.rtol
 
 
-def _precision(evidence: Evidence) -> list[Cause]:
+def _precision(evidence: PairEvidence) -> list[Cause]:
     found = evidence.topic(Kind.PRECISION)
     if not found or evidence.number is None:
         return []
     keys = [one.key for one in found]
     if any(one.key == "torch.model.dtypes" for one in found):
-        keys += [one.key for one in evidence.differences if one.key == HASH]
+        keys += [one.key for one in evidence.differences if one.key == INITIAL_WEIGHTS]
     clear = evidence.at_start and not _other_batches(evidence) and _of_rounding(evidence, found)
     detail = f"{are(found)}."
     if evidence.at_start:
@@ -76,14 +76,14 @@ def _precision(evidence: Evidence) -> list[Cause]:
     ]
 
 
-def _of_rounding(evidence: Evidence, found: list[Difference]) -> bool:
+def _of_rounding(evidence: PairEvidence, found: list[Difference]) -> bool:
     """Whether the gap is one that coarse rounding makes, by what was surely in use.
 
     Another element type was; another precision of matrix products may have been, and is
     what is left where weights and batches are known to be the same.
     """
     at = evidence.number
-    hashes = evidence.told(HASH)
+    hashes = evidence.told(INITIAL_WEIGHTS)
     alike = hashes[0] is not None and hashes[0] == hashes[1] and evidence.seen(Role.BATCH)
     used = alike or any(one.likelihood is Likelihood.YES for one in found)
     return used and at is not None and (relative(at) <= _COARSEST or not _finite(at))
@@ -93,7 +93,7 @@ def _finite(at: At) -> bool:
     return math.isfinite(at.first) and math.isfinite(at.second)
 
 
-def _other_batches(evidence: Evidence) -> bool:
+def _other_batches(evidence: PairEvidence) -> bool:
     """Whether what the first differing step was fed differs by more than an element type."""
     batch, number = evidence.first(*BATCHES), evidence.number
     if batch is None or number is None or batch.step > number.step:
@@ -103,8 +103,8 @@ def _other_batches(evidence: Evidence) -> bool:
     return not same
 
 
-def _weights(evidence: Evidence, weights: list[Difference]) -> Cause:
-    hashed = any(one.key == HASH for one in weights)
+def _weights(evidence: PairEvidence, weights: list[Difference]) -> Cause:
+    hashed = any(one.key == INITIAL_WEIGHTS for one in weights)
     detail = f"{are(weights)}."
     batch = evidence.first(*BATCHES)
     at = evidence.number
@@ -127,12 +127,12 @@ def _weights(evidence: Evidence, weights: list[Difference]) -> Cause:
     )
 
 
-def _drawn(evidence: Evidence) -> Iterator[Cause]:
+def _drawn(evidence: PairEvidence) -> Iterator[Cause]:
     """The first step differs with the same batch: weights that no hash tells, or random numbers."""
     at = evidence.number
     if at is None or not evidence.first_value or _other_batches(evidence) or is_tiny(evidence):
         return
-    first, second = evidence.told(HASH)
+    first, second = evidence.told(INITIAL_WEIGHTS)
     batches = "the same batch" if evidence.seen(Role.BATCH) else "batches not fingerprinted"
     if first is None or second is None:
         yield Cause(
@@ -158,7 +158,7 @@ def _drawn(evidence: Evidence) -> Iterator[Cause]:
         )
 
 
-def _model(evidence: Evidence, found: list[Difference], hashes: list[str]) -> Cause:
+def _model(evidence: PairEvidence, found: list[Difference], hashes: list[str]) -> Cause:
     return Cause(
         kind=CauseKind.INITIAL,
         title="the model",

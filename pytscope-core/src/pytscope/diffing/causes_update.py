@@ -8,7 +8,8 @@ import numpy as np
 
 from pytscope.diffing.advice import determinism_advice, not_recorded
 from pytscope.diffing.causes_start import is_tiny
-from pytscope.diffing.evidence import BATCHES, Evidence
+from pytscope.diffing.evidence import BATCHES, PairEvidence
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are, told_apart
 from pytscope.diffing.roles import Role
 from pytscope.diffing.words import words_of
@@ -23,8 +24,6 @@ _OPTIMIZER = frozenset(
     amsgrad dampening max_grad_norm grad_clip clip_grad gradient_clip_val
     adam_beta1 adam_beta2 adam_epsilon""".split()  # noqa: SIM905  # reads better without quotes
 )
-
-
 _LENGTH = frozenset(("epochs", "steps", "iters", "iterations"))
 """Words of settings that a schedule is stretched over."""
 OPTIMIZER = "the optimizer's settings"
@@ -33,7 +32,7 @@ COARSE = ("the seed", "other settings", "the code", "environment variables", "th
 """Causes that are unlikely to change numbers by no more than rounding, after equal ones."""
 
 
-def rate_causes(evidence: Evidence, *, resumed: bool) -> Iterator[Cause]:
+def rate_causes(evidence: PairEvidence, *, resumed: bool) -> Iterator[Cause]:
     """The learning rate: as it was logged, or as it is set."""
     settings = tuple(one.key for one in evidence.rates())
     at = evidence.first(Role.RATE)
@@ -45,7 +44,7 @@ def rate_causes(evidence: Evidence, *, resumed: bool) -> Iterator[Cause]:
         return
     if resumed:
         return
-    begins = evidence.compared(at).place(at.step) == 0
+    begins = evidence.series_of(at).place(at.step) == 0
     lengths = (o.key for o in evidence.topic(Kind.CONFIG) if _LENGTH & set(words_of(o.key)))
     settings = tuple(dict.fromkeys((*settings, *lengths)))
     title = "the learning rate" if begins else "the learning-rate schedule"
@@ -74,7 +73,7 @@ def rate_causes(evidence: Evidence, *, resumed: bool) -> Iterator[Cause]:
     )
 
 
-def _set(evidence: Evidence, settings: tuple[str, ...]) -> Cause:
+def _set(evidence: PairEvidence, settings: tuple[str, ...]) -> Cause:
     told = are(evidence.rates())
     first = " It cannot have changed the first step's numbers, which differ." * evidence.at_start
     later = not evidence.first_value and not any(map(_is_rate, settings))
@@ -106,7 +105,7 @@ def _set_alike(settings: tuple[str, ...]) -> Cause:
     )
 
 
-def update_causes(evidence: Evidence) -> Iterator[Cause]:
+def update_causes(evidence: PairEvidence) -> Iterator[Cause]:
     """The optimizer's settings, and steps that one run skipped."""
     skipped = _skipped(evidence)
     if skipped is not None:
@@ -143,13 +142,13 @@ def is_optimizers(key: str) -> bool:
     return key.startswith("torch.optimizer") or bool(_OPTIMIZER & set(parts[1:]))
 
 
-def _second(evidence: Evidence) -> bool:
+def _second(evidence: PairEvidence) -> bool:
     """Whether numbers differ right after the first update."""
     at = evidence.number
     return at is not None and evidence.begin is not None and at.step == evidence.begin + 1
 
 
-def _skipped(evidence: Evidence) -> Cause | None:
+def _skipped(evidence: PairEvidence) -> Cause | None:
     """A step that changed no weights in one run alone, before the numbers differ."""
     a, b = evidence.runs
     for rank in sorted(set(a.ranks) & set(b.ranks)):
@@ -174,7 +173,7 @@ def _made(run: Run, rank: int, step: int) -> bool:
     return bool(np.any(run.rank(rank).step == step))
 
 
-def nondeterminism(evidence: Evidence, others: Sequence[Cause]) -> Iterator[Cause]:
+def nondeterminism(evidence: PairEvidence, others: Sequence[Cause]) -> Iterator[Cause]:
     """An operation whose result depends on timing: for what nothing else explains.
 
     Args:
@@ -203,14 +202,14 @@ def nondeterminism(evidence: Evidence, others: Sequence[Cause]) -> Iterator[Caus
     )
 
 
-def _ruled_out(evidence: Evidence) -> bool:
+def _ruled_out(evidence: PairEvidence) -> bool:
     """Whether what else makes gaps like rounding was recorded, and is the same."""
-    needed = ["torch.version", *(["torch.initial_weights.hash"] * evidence.at_start)]
+    needed = ["torch.version", *([INITIAL_WEIGHTS] * evidence.at_start)]
     recorded = all(own.get(name) is not None for own in evidence.facts for name in needed)
     return recorded and evidence.seen(Role.BATCH) and evidence.seen(Role.RATE)
 
 
-def _explains(evidence: Evidence, cause: Cause, *, tiny: bool) -> bool:
+def _explains(evidence: PairEvidence, cause: Cause, *, tiny: bool) -> bool:
     """Whether a cause could have made the first difference, of its size and at its step."""
     if cause.kind is CauseKind.SCHEDULE:
         return evidence.first(Role.RATE) is None and not evidence.at_start
@@ -223,7 +222,7 @@ def _explains(evidence: Evidence, cause: Cause, *, tiny: bool) -> bool:
     return True
 
 
-def _shown(evidence: Evidence, at: At, missing: str, *, tiny: bool, others: bool) -> str:
+def _shown(evidence: PairEvidence, at: At, missing: str, *, tiny: bool, others: bool) -> str:
     before = _previous(evidence, at)
     place = (
         f"in the forward pass of step {at.step} already"
@@ -252,7 +251,7 @@ def _shown(evidence: Evidence, at: At, missing: str, *, tiny: bool, others: bool
     )
 
 
-def _passes(evidence: Evidence, at: At) -> str:
+def _passes(evidence: PairEvidence, at: At) -> str:
     """What the gradient norms add."""
     gradient = evidence.first(Role.GRADIENT)
     if not evidence.seen(Role.GRADIENT) or at.series in {
@@ -264,9 +263,9 @@ def _passes(evidence: Evidence, at: At) -> str:
     return f" Gradient norms agree up to step {(gradient or at).step}."
 
 
-def _previous(evidence: Evidence, at: At) -> int | None:
+def _previous(evidence: PairEvidence, at: At) -> int | None:
     """The step before at which the series was compared."""
-    one = evidence.compared(at)
+    one = evidence.series_of(at)
     place = one.place(at.step)
     pair = next((p for p in one.pairs if p.rank == one.rank), one.pairs[0])
     return int(pair.step[place - 1]) if place else None

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pytscope.diffing.batches import fingerprint_facts
-from pytscope.diffing.facts import at_start, facts, same, sections
+from pytscope.diffing.facts import INITIAL_WEIGHTS, at_start, facts, same, sections
 from pytscope.diffing.implied import AFTER, GENERATORS, START, implied
 from pytscope.diffing.kinds import sort_of
 from pytscope.diffing.ranks import telling
@@ -131,10 +131,10 @@ def _adjusted(one: Difference, told: Told, found: Sequence[Difference]) -> Diffe
         return one
     if (said := restated(one, found)) is not None:
         return attrs.evolve(one, likelihood=Likelihood.HARDLY, why=f"It repeats {said}.")
-    if one.key == "torch.initial_weights.hash" and _types_differ(found):
+    if one.key == INITIAL_WEIGHTS and _types_differ(found):
         why = "Element types differ, so the hash does not tell whether the values do."
         return attrs.evolve(one, likelihood=Likelihood.PERHAPS, why=why)
-    if one.key == "torch.weights.hash" and _alike(told, "torch.initial_weights.hash"):
+    if one.key == "torch.weights.hash" and _alike(told, INITIAL_WEIGHTS):
         why = "The initial weights are the same, so it follows from something else."
         return attrs.evolve(one, likelihood=Likelihood.HARDLY, why=why)
     on_cpu = all(own.get("torch.devices") == "none" for own in told)

@@ -8,11 +8,11 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from pytscope.diffing.aligned import Compared, compared
+from pytscope.diffing.aligned import AlignedSeries, aligned_series
 from pytscope.diffing.batches import ascending, common
 from pytscope.diffing.causes import causes
 from pytscope.diffing.differences import differences as all_differences
-from pytscope.diffing.evidence import Evidence, begin_of, resumes
+from pytscope.diffing.evidence import PairEvidence, begin_of, resumes
 from pytscope.diffing.facts import facts
 from pytscope.diffing.precision import tolerance
 from pytscope.diffing.roles import NUMBERS, ORDER, Role, of_role
@@ -49,13 +49,13 @@ def divergence(
     told = (facts(a), facts(b))
     rtol, precision = tolerance(*told)
     known = tuple(sorted({one.step for one in resumes((a, b))}))
-    every = sorted(compared(a, b, rtol, precision, known), key=_order)
+    every = sorted(aligned_series(a, b, rtol, precision, known), key=_order)
     series = tuple(one for one in every if not (known and _of_one_start(one)))
     steps, only_first, only_second = _steps(a, b)
     begins = begin_of(a), begin_of(b)
     if differences is None or any(len(one.values) != len(told) for one in differences):
         differences = all_differences((a, b), (0, 1))
-    evidence = Evidence(
+    evidence = PairEvidence(
         runs=(a, b),
         labels=labels,
         series=series,
@@ -80,12 +80,12 @@ def divergence(
     )
 
 
-def _of_one_start(one: Compared) -> bool:
+def _of_one_start(one: AlignedSeries) -> bool:
     """Whether a series is one number on all that one start made, as Trainers log at the end."""
     return one.told.compared == 1 and _SUMMARY.fullmatch(one.name) is not None
 
 
-def _order(one: Compared) -> tuple[int, str]:
+def _order(one: AlignedSeries) -> tuple[int, str]:
     return ORDER[one.role], one.name
 
 
@@ -100,7 +100,7 @@ def _steps(a: Run, b: Run) -> tuple[int, int, int]:
     return shared, len(first) - shared, len(second) - shared
 
 
-def _identical(evidence: Evidence) -> bool | None:
+def _identical(evidence: PairEvidence) -> bool | None:
     """Whether all is equal; batches alone tell that only if nothing recorded differs either."""
     if evidence.first() is not None:
         return False
@@ -124,7 +124,7 @@ def same_recording(a: Run, b: Run) -> bool:
     return True
 
 
-def _not_compared(evidence: Evidence) -> Iterator[str]:
+def _not_compared(evidence: PairEvidence) -> Iterator[str]:
     a, b = evidence.runs
     first, second = evidence.labels
     if not set(a.ranks) & set(b.ranks):
@@ -160,7 +160,7 @@ def _not_compared(evidence: Evidence) -> Iterator[str]:
         yield "The runs begin at different steps, so their initial states are not compared."
 
 
-def _of_starts(evidence: Evidence, both: AbstractSet[str]) -> Iterator[str]:
+def _of_starts(evidence: PairEvidence, both: AbstractSet[str]) -> Iterator[str]:
     """Series that both logged and that are left out, for they are of one start each."""
     kept = {one.name for one in evidence.series}
     left = [name for name in sorted(both - kept) if _SUMMARY.fullmatch(name)]
@@ -168,7 +168,7 @@ def _of_starts(evidence: Evidence, both: AbstractSet[str]) -> Iterator[str]:
         yield f"Not compared, for it is of what one start made: {listed(left, _MOST_NAMES)}."
 
 
-def _ranks(evidence: Evidence) -> Iterator[str]:
+def _ranks(evidence: PairEvidence) -> Iterator[str]:
     a, b = evidence.runs
     for run, other, label in ((a, b, evidence.labels[0]), (b, a, evidence.labels[1])):
         alone = [str(rank) for rank in run.ranks if rank not in set(other.ranks)]
@@ -177,7 +177,7 @@ def _ranks(evidence: Evidence) -> Iterator[str]:
             yield f"{plural} {listed(alone, _MOST_NAMES)}: only {label} has records."
 
 
-def _rounded(evidence: Evidence) -> Iterator[str]:
+def _rounded(evidence: PairEvidence) -> Iterator[str]:
     for one in evidence.of(Role.LOSS):
         pair = one.pairs[0]
         parts = (pair.first[:_LOOKED_AT], pair.second[:_LOOKED_AT])

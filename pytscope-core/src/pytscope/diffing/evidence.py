@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
-from pytscope.diffing.aligned import Compared, unequal
+from pytscope.diffing.aligned import AlignedSeries, Pair, unequal
 from pytscope.diffing.batches import counting
 from pytscope.diffing.differences import NOT_EVERY, changed
 from pytscope.diffing.facts import attempt_facts
@@ -44,9 +45,13 @@ class Resume:
     before: Mapping[str, Any] = attrs.field(factory=dict)
     began: bool = False
 
+    def sides(self, pair: Pair) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Values of the run that goes on, and of the other one."""
+        return (pair.first, pair.second) if self.place == 0 else (pair.second, pair.first)
+
 
 @attrs.frozen(eq=False, kw_only=True)
-class Evidence:
+class PairEvidence:
     """What is known of two runs that were compared.
 
     Attributes:
@@ -61,13 +66,13 @@ class Evidence:
 
     runs: tuple[Run, Run]
     labels: tuple[str, str]
-    series: tuple[Compared, ...]
+    series: tuple[AlignedSeries, ...]
     facts: tuple[Mapping[str, Any], Mapping[str, Any]]
     differences: tuple[Difference, ...]
     begin: int | None
     rtol: float
 
-    def of(self, *roles: Role) -> list[Compared]:
+    def of(self, *roles: Role) -> list[AlignedSeries]:
         """The series that tell one of some things."""
         return [one for one in self.series if one.role in roles]
 
@@ -84,7 +89,7 @@ class Evidence:
         ]
         return min(found, key=lambda entry: entry[:2])[2] if found else None
 
-    def compared(self, at: At) -> Compared:
+    def series_of(self, at: At) -> AlignedSeries:
         """The series that a difference is of."""
         return next(one for one in self.series if one.name == at.series)
 
@@ -93,14 +98,14 @@ class Evidence:
 
         A series that is logged now and then would hide how long others agreed.
         """
-        one = self.compared(at)
+        one = self.series_of(at)
         alike = self.of(*NUMBERS) if one.role in NUMBERS else [one]
         return max(other.place(at.step) - other.place(step) for other in alike)
 
     def rank(self, at: At) -> str:
         """On which rank a difference was seen, in words; empty where there is but one."""
         several = len(self.runs[0].ranks) > 1
-        rank = self.compared(at).rank
+        rank = self.series_of(at).rank
         return f" on rank {rank}" if several and rank is not None else ""
 
     @property
@@ -124,7 +129,7 @@ class Evidence:
     def first_value(self) -> bool:
         """Whether the first value that both logged differs, be it that of the first step or not."""
         at = self.number
-        return at is not None and self.compared(at).place(at.step) == 0
+        return at is not None and self.series_of(at).place(at.step) == 0
 
     def topic(self, kind: Kind, *, hardly: bool = False) -> list[Difference]:
         """Differences of a kind that may change numbers; what one run lacks shows none."""
@@ -187,7 +192,7 @@ def resumes(runs: Sequence[Run]) -> Iterator[Resume]:
     yield from sorted(found, key=lambda one: one.step)
 
 
-def went_on(evidence: Evidence, resume: Resume) -> tuple[int, int]:
+def went_on(evidence: PairEvidence, resume: Resume) -> tuple[int, int]:
     """What a run had made beyond a resume before it was resumed, against the other run.
 
     Returns:

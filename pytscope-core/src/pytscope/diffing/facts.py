@@ -22,6 +22,8 @@ _CUT = re.compile(r".{1000}…|…|… \d+ more", re.DOTALL)
 """Texts and the last items of lists of which more was there."""
 RATE_NOW = re.compile(r"torch\.optimizers?(\[\d+\])?\.groups\[\d+\]\.lr")
 """Where the rate of an optimizer's group was at a start: a schedule has moved it since."""
+INITIAL_WEIGHTS = "torch.initial_weights.hash"
+"""The fact that tells whether training began from the same weights."""
 EVENTS = ("model", "topology")
 """Events that tell what was trained, and a rank's place."""
 AT_START = (

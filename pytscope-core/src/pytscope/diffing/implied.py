@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.model.comparison import Difference
 
 GENERATORS = ("python", "numpy", "torch", "cuda")
 START, AFTER = "torch.initial_random_states", "torch.random_states"
 _OF_TORCH = ("torch", "cuda")
-_SEED, _WEIGHTS = "torch.initial_seed", "torch.initial_weights.hash"
+_SEED = "torch.initial_seed"
 _MODEL, _TYPES = "torch.model.parameters", "torch.model.dtypes"
 _FROM = {
     "torch.git": ("torch.version",),
     "packages.torch": ("torch.version",),
     "git.reason": ("git.sha",),
-    "seeds.torch": (_SEED, _WEIGHTS),
+    "seeds.torch": (_SEED, INITIAL_WEIGHTS),
 }
 """Facts that differ wherever one of others does."""
 _OPTIMIZERS = ("torch.optimizer.class", "torch.optimizer.groups")
@@ -33,7 +34,7 @@ def implied(name: str, found: Sequence[Difference]) -> bool:
     if name in _FROM:
         return not keys.isdisjoint(_FROM[name])
     if name.startswith("torch.weights."):
-        return not keys.isdisjoint((_SEED, _WEIGHTS))
+        return not keys.isdisjoint((_SEED, INITIAL_WEIGHTS))
     if name in _OF_OPTIMIZERS:
         return _MODEL in keys or any(key.startswith(_OPTIMIZERS) for key in keys)
     if name.startswith("torch.optimizer") and name.endswith(".tensors"):

@@ -11,10 +11,8 @@ import numpy as np
 
 from pytscope.diffing.arms import Series, names, series
 from pytscope.runs.run import Run
-from pytscope.stats import Floats
+from pytscope.stats import last_tenth
 
-TAIL = 0.1
-"""Share of the steps at the end that a training metric is the mean of."""
 STEP_TIME = "step time"
 NS_PER_MS = 1e6
 
@@ -134,16 +132,9 @@ def _outcome(runs: Sequence[Run], name: str) -> Outcome | None:
     return Outcome(known, tuple(values), tuple(cut), last, longest)
 
 
-def tail(one: Series, first: int, last: int) -> Floats:
-    """The values of the last tenth of a range of steps, at least the last one."""
-    after = last - TAIL * (last - first)
-    kept = int(np.searchsorted(one.steps, after, side="right"))
-    return one.values[min(kept, len(one) - 1) :]
-
-
 def tail_mean(one: Series, first: int, last: int) -> float:
     """Mean of the finite ones of the last values; NaN when it ends otherwise."""
-    values = tail(one, first, last)
+    values = last_tenth(one.steps, one.values, (first, last))
     there = np.isfinite(values)
     if not there[-1] or there.mean() < _HALF:
         return math.nan

@@ -16,7 +16,7 @@ _FEWEST_DIGITS, _MOST_DIGITS = 6, 17
 _SHOWN_DIGITS = 4
 _LONGEST = 44
 _ROW = 3
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """A change smaller than this share of the values is that of the arithmetic, not of the runs."""
 _PER_UNIT_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -115,7 +115,7 @@ def centre(values: Sequence[float], unit: str) -> str:
     if len(values) == 1:
         return shown
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
-    if not spread > _ROUNDING * abs(mean):
+    if not spread > ROUNDING * abs(mean):
         return shown
     number, _, of = shown.partition(" ")
     own, _, same = quantity(spread, unit, 2).partition(" ")
@@ -125,7 +125,7 @@ def centre(values: Sequence[float], unit: str) -> str:
 def change(measured: Measured) -> str:
     """A difference; what arithmetic alone makes of equal values is none."""
     largest = max(map(abs, (*measured.first, *measured.second)), default=0.0)
-    if abs(measured.difference) <= _ROUNDING * largest:
+    if abs(measured.difference) <= ROUNDING * largest:
         return "none"
     shown = _signed(measured.difference, measured.unit)
     return shown if measured.relative is None else f"{shown} ({relative(measured.relative)})"

@@ -11,19 +11,19 @@ import numpy as np
 from pytscope.diffing import judging
 from pytscope.diffing.arms import Arm, Series, arms_of, finite, names, series
 from pytscope.diffing.batches import BATCH
-from pytscope.diffing.metrics import Metric, Outcome, metric, outcomes_of, tail
+from pytscope.diffing.metrics import Metric, Outcome, metric, outcomes_of
 from pytscope.diffing.noise import NoiseStore, spread_of
+from pytscope.diffing.numbers import ROUNDING
 from pytscope.diffing.told import Told, sentence
 from pytscope.model.comparison import Measured, Verdict
 from pytscope.model.wording import listed
 from pytscope.runs.run import Run
+from pytscope.stats import last_tenth
 
 MOST_UNDIRECTED = 8
 """Logged values without a known direction that are shown."""
 _FEWEST_FOR_NOISE = 5
 _LINE = 2
-_ROUNDING = 1e-9
-"""Share of the values below which their scatter is that of the arithmetic."""
 
 
 @attrs.frozen(eq=False)
@@ -134,7 +134,7 @@ def _noise_within(every: Sequence[Series]) -> float | None:
     """
     found, largest = [], 0.0
     for one in every:
-        values = tail(one, int(one.steps[0]), int(one.steps[-1]))
+        values = last_tenth(one.steps, one.values)
         values = values[np.isfinite(values)]
         if len(values) >= _FEWEST_FOR_NOISE:
             places = np.arange(len(values), dtype=np.float64)
@@ -144,7 +144,7 @@ def _noise_within(every: Sequence[Series]) -> float | None:
     if not found:
         return None
     noise = math.sqrt(math.fsum(found) / len(found))
-    return noise if noise > _ROUNDING * largest else 0.0
+    return noise if noise > ROUNDING * largest else 0.0
 
 
 def _units(values: Sequence[float], arm: Arm) -> list[float]:

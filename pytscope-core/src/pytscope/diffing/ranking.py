@@ -14,7 +14,7 @@ from pytscope.diffing.causes_data import LATER, UNSEEDED
 from pytscope.diffing.causes_recorded import COMMAND_LINE, OF_ROUNDING
 from pytscope.diffing.causes_start import DRAWN, WEIGHTS, is_tiny
 from pytscope.diffing.causes_update import OPTIMIZER, RATE_ALIKE
-from pytscope.diffing.evidence import Evidence
+from pytscope.diffing.evidence import PairEvidence
 from pytscope.model.comparison import Cause, CauseKind, Likelihood
 from pytscope.model.findings import Confidence
 
@@ -31,7 +31,7 @@ class Place(enum.IntEnum):
     TOO_SMALL = 6
 
 
-def place(evidence: Evidence, cause: Cause) -> Place:
+def place(evidence: PairEvidence, cause: Cause) -> Place:
     """Where a cause stands among the others.
 
     Args:
@@ -50,7 +50,7 @@ def place(evidence: Evidence, cause: Cause) -> Place:
     return Place.RECORDED if likely & set(cause.keys) else Place.PERHAPS
 
 
-def _spoken_against(evidence: Evidence, cause: Cause) -> bool:
+def _spoken_against(evidence: PairEvidence, cause: Cause) -> bool:
     """Whether the numbers show that a cause did not make the first difference."""
     if cause.title == RATE_ALIKE or cause.title.startswith(LATER):
         return True

@@ -10,6 +10,7 @@ import numpy as np
 from pytscope.analyses.units import count
 from pytscope.gates.reading import Facts, Metric, Reading, absent
 from pytscope.runs.run import Floats, Ints
+from pytscope.stats import last_tenth
 
 SCALAR_METRICS = {
     "last": "last logged {}",
@@ -21,8 +22,6 @@ SCALAR_METRICS = {
     "median": "median {}",
 }
 """Endings of the metrics of a logged value, and what they are."""
-TAIL = 0.1
-"""Part of the steps, at the end, over which `tail` is the mean."""
 
 
 def logged_names(facts: Facts) -> tuple[str, ...]:
@@ -68,8 +67,7 @@ def _summary(steps: Ints, values: Floats, ending: str) -> float:
     if ending in ("last", "first"):
         return float(values[-1 if ending == "last" else 0])
     if ending == "tail":
-        after = steps[-1] - TAIL * (steps[-1] - steps[0])
-        values = values[min(int(np.searchsorted(steps, after, side="right")), len(steps) - 1) :]
+        values = last_tenth(steps, values)
     with np.errstate(invalid="ignore", over="ignore"):
         if ending in ("min", "max"):
             return float(values.min() if ending == "min" else values.max())

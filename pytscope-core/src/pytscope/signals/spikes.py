@@ -92,9 +92,6 @@ class _Found:
 @attrs.frozen
 class _Rule:
     ratio: float
-    units: float
-    lasting: float
-    longest: int
     least_noise: float
     logarithmic: bool
 
@@ -107,12 +104,7 @@ def find_spikes(
     steps: npt.ArrayLike,
     values: npt.ArrayLike,
     *,
-    log: bool = True,
     ratio: float = RATIO,
-    units: float = UNITS,
-    lasting: float = LASTING,
-    longest: int = LONGEST,
-    floor: float = FLOOR,
 ) -> tuple[Spike, ...]:
     """Find the spikes of a series.
 
@@ -121,10 +113,10 @@ def find_spikes(
     level, so that a falling series is compared with where it is. The noise is 1.4826
     times the median absolute deviation of the reference about the medians of its halves,
     or about the line through these, whichever is smaller; and at least 0.7 times that of
-    all single differences over the root of 2, and `floor`. A spike begins where a value
-    is more than `units` noise units and at least `ratio` times above the level, and lasts
-    while values are more than `lasting` units above it. Its points stay out of the
-    reference. After `longest` points it is a new level. Spikes at most 3 points apart are
+    all single differences over the root of 2, and 0.01. A spike begins where a value
+    is more than 8 noise units and at least `ratio` times above the level, and lasts
+    while values are more than 4 units above it. Its points stay out of the
+    reference. After 100 points it is a new level. Spikes at most 3 points apart are
     one, and one that after more than 3 points is suddenly 2.5 times as high is two.
 
     NaN is left out, positive infinity is above everything. Zeros are left out, which
@@ -136,23 +128,17 @@ def find_spikes(
     Args:
         steps: Ascending step numbers.
         values: One value a step.
-        log: Whether to look at the logarithm where there is one.
         ratio: Least multiple of the level.
-        units: Least height in noise units.
-        lasting: Height in noise units that goes on with a spike.
-        longest: Most points of a spike.
-        floor: Least noise of a logarithm.
 
     Returns:
         The spikes in order. Time grows as `n log n`, about a second for a million points.
     """
     at, x = np.asarray(steps, np.int64), np.asarray(values, np.float64)
-    scale = _scaled(x, log=log)
+    scale = _scaled(x)
     if scale is None:
         return ()
     keep, y, logarithmic = scale
-    least = _least_noise(y[np.isfinite(y)], logarithmic=logarithmic, floor=floor)
-    rule = _Rule(ratio, units, lasting, longest, least, logarithmic)
+    rule = _Rule(ratio, _least_noise(y[np.isfinite(y)], logarithmic=logarithmic), logarithmic)
     found = _joined(list(_walk(y, rule)))
     last = np.flatnonzero(np.isfinite(x))[-1]
     spoilt = bool(last < len(x) - 1)  # nothing finite comes after
@@ -160,14 +146,14 @@ def find_spikes(
     return tuple(_spike(one, steps_kept, kept, y, spoilt=spoilt, rule=rule) for one in found)
 
 
-def _scaled(x: Floats, *, log: bool) -> tuple[Ints, Floats, bool] | None:
+def _scaled(x: Floats) -> tuple[Ints, Floats, bool] | None:
     """Places of the values to judge, and these on the scale to judge them on."""
     finite = np.isfinite(x)
     if int(finite.sum()) <= FEWEST:
         return None
     there = x[finite]
     keep = finite | np.isposinf(x)
-    logarithmic = log and bool((there >= 0).all())
+    logarithmic = bool((there >= 0).all())
     if logarithmic or float((there == 0).mean()) > _ZEROS:
         keep &= x != 0
     if int(np.isfinite(x[keep]).sum()) <= FEWEST:
@@ -175,13 +161,13 @@ def _scaled(x: Floats, *, log: bool) -> tuple[Ints, Floats, bool] | None:
     return np.flatnonzero(keep), np.log(x[keep]) if logarithmic else x[keep], logarithmic
 
 
-def _least_noise(y: Floats, *, logarithmic: bool, floor: float) -> float:
+def _least_noise(y: Floats, *, logarithmic: bool) -> float:
     jumps = np.diff(y)
     if not len(jumps):
-        return floor
+        return FLOOR
     spread = mad_scale(jumps) / _SQRT2
     if logarithmic:
-        return max(_SPREAD_SHARE * spread, floor)
+        return max(_SPREAD_SHARE * spread, FLOOR)
     # Many equal values have no deviation: the noise is then in the others.
     wide = float(np.quantile(np.abs(jumps), 0.95)) / _Q95_TO_SD
     return max(_SPREAD_SHARE * max(spread, wide), _TINY)
@@ -200,8 +186,8 @@ def _walk(y: Floats, rule: _Rule) -> Iterator[_Found]:
         if begins == len(stretch):
             block = min(2 * block, _LAST_BLOCK)
             continue
-        found = _lasting(y, at, level, noise, rule)
-        yield from _split(found, y, rule)
+        found = _lasting(y, at, level, noise)
+        yield from _split(found, y)
         at, block = found.last + 1, _FIRST_BLOCK
         if found.shift:
             recent = y[max(0, at - WINDOW) : at]
@@ -222,7 +208,7 @@ def _first_spike(reference: Floats, stretch: Floats, rule: _Rule) -> tuple[int, 
     places, level = places[high], level[high]
     for part in (slice(0, FEWEST), slice(FEWEST, None)):  # the first often is one: all is known
         noise = _noise(windows[places[part]], level[part], half, rule.least_noise)
-        begins = np.flatnonzero(stretch[places[part]] - level[part] > rule.units * noise)
+        begins = np.flatnonzero(stretch[places[part]] - level[part] > UNITS * noise)
         if len(begins):
             found = int(begins[0])
             return int(places[part][found]), float(level[part][found]), float(noise[found])
@@ -269,11 +255,11 @@ def _noise(windows: Floats, level: Floats, half: int, least: float) -> Floats:
     return noise
 
 
-def _lasting(y: Floats, first: int, level: float, noise: float, rule: _Rule) -> _Found:
-    rest = y[first : first + rule.longest + 1] - level
-    back = np.flatnonzero(rest <= rule.lasting * noise)
-    points = int(back[0]) if len(back) else min(len(rest), rule.longest)
-    ended = len(back) == 0 and len(rest) <= rule.longest
+def _lasting(y: Floats, first: int, level: float, noise: float) -> _Found:
+    rest = y[first : first + LONGEST + 1] - level
+    back = np.flatnonzero(rest <= LASTING * noise)
+    points = int(back[0]) if len(back) else min(len(rest), LONGEST)
+    ended = len(back) == 0 and len(rest) <= LONGEST
     recovered = True if len(back) else (None if ended and points < _TOO_FEW_AFTER else False)
     top = int(np.argmax(rest[:points]))
     return _Found(
@@ -288,13 +274,13 @@ def _lasting(y: Floats, first: int, level: float, noise: float, rule: _Rule) -> 
     )
 
 
-def _split(found: _Found, y: Floats, rule: _Rule) -> Iterator[_Found]:
+def _split(found: _Found, y: Floats) -> Iterator[_Found]:
     """The spike, or what was small for a while and the tall one that then begins."""
     heights = y[found.first : found.last + 1] - found.level
     before = np.maximum.accumulate(heights)[NEIGHBOURS:-1]
     after = heights[NEIGHBOURS + 1 :]
     with np.errstate(invalid="ignore"):  # of infinities
-        taller = (after >= TALLER * before) & (after - before >= rule.units * found.noise)
+        taller = (after >= TALLER * before) & (after - before >= UNITS * found.noise)
     jumps = np.flatnonzero(taller)
     if not len(jumps):
         yield found
@@ -305,7 +291,7 @@ def _split(found: _Found, y: Floats, rule: _Rule) -> Iterator[_Found]:
     yield attrs.evolve(
         found, top=found.first + top, last=cut - 1, height=float(small[top]), shift=False
     )
-    yield from _split(attrs.evolve(found, first=cut), y, rule)
+    yield from _split(attrs.evolve(found, first=cut), y)
 
 
 def _joined(found: list[_Found]) -> list[_Found]:

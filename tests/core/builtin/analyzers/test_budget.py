@@ -58,17 +58,23 @@ def counted_one_by_one(run, rank: int) -> Counter[str]:
         elif record.flags & Flag.WARMUP:
             lines["warmup"] += record.wall_ns
         else:
-            names = [phase for phase, _ in record.segments]
-            for at, (phase, ns) in enumerate(record.segments):
-                around = names[at - 1 : at] + names[at + 1 : at + 2]
-                evaluates = phase == "data" and around == ["eval", "eval"]
-                lines[LINES["eval" if evaluates else phase]] += ns
+            for phase, ns in _evaluations(record.segments):
+                lines[LINES[phase]] += ns
     for attempt in timeline.attempts:
         lines["lost"] += attempt.lost_ns
         for region, segments in (("startup", attempt.startup), ("shutdown", attempt.shutdown)):
-            for phase, ns in segments:
+            for phase, ns in _evaluations(segments):
                 lines[region if phase in OF_REGIONS else LINES[phase]] += ns
     return +lines
+
+
+def _evaluations(segments) -> list[tuple[str, int]]:
+    """Segments, a fetch between two of an evaluation as one of it."""
+    named = []
+    for at, (phase, ns) in enumerate(segments):
+        around = [name for name, _ in (*segments[max(0, at - 1) : at], *segments[at + 1 : at + 2])]
+        named.append(("eval" if phase == "data" and around == ["eval", "eval"] else phase, ns))
+    return named
 
 
 segments = st.lists(st.tuples(st.sampled_from(sorted(LINES)), st.integers(0, 10**12)), max_size=6)

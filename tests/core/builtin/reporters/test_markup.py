@@ -89,3 +89,9 @@ def test_ordinary_words_stay_readable():
         assert escaped(text) == text
     assert Markup().code("TIMING.DATALOADER_BOUND") == "`TIMING.DATALOADER_BOUND`"
     assert Markup().code("") == ""
+
+
+def test_no_signs_between_colons_are_read_as_a_picture():
+    for text in (":+1:", ":a_b:", ":_:", ":-_-:", "x :_a: y"):
+        assert "<!-- -->" in escaped(text), text
+        assert escaped(text).replace("<!-- -->", "").replace("\\", "") == text

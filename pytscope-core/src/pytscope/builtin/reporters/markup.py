@@ -26,7 +26,7 @@ _TOGETHER = (
     (re.compile(r"\b(gh-)(?=[0-9])", re.IGNORECASE), rf"\1{_APART}"),
     (re.compile(r"://"), f":{_APART}//"),  # links
     (re.compile(r"\b(www)\.", re.IGNORECASE), rf"\1{_APART}."),
-    (re.compile(r":(?=[0-9A-Za-z_+-]+:)"), ":" + _APART),  # emoji
+    (re.compile(r":(?=(?:\\?[0-9A-Za-z_+-])+:)"), ":" + _APART),  # emoji
     (re.compile(r"\$"), "<span>$</span>"),  # formulas
 )
 

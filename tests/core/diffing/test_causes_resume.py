@@ -1,0 +1,116 @@
+"""Why resumed runs part from those that ran on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytscope.diffing.divergence import divergence
+from pytscope.model.comparison import CauseKind
+from pytscope.model.findings import Confidence
+from tests.core.diffing.parting import (
+    BATCHES,
+    LOSS,
+    changed,
+    found,
+    made,
+    only,
+    resumed,
+)
+
+SURE, PERHAPS = Confidence.CONFIRMED, Confidence.SUGGESTIVE
+
+
+def twice(after: list[float], fed: list[int] | None = None, rate: Any = 0.01, **facts: Any) -> Any:
+    """A run that was resumed at step 12, after it had reached step 18."""
+    run = made(
+        loss=[*LOSS[:18], *after],
+        batches=[*BATCHES[:18], *(fed or BATCHES[12:])],
+        rate=rate,
+        attempts=[(0, 18), (12, 12)],
+    )
+    return resumed(run, **facts)
+
+
+def test_a_resume_without_the_optimizers_state():
+    cause = only(made(), twice(changed(LOSS, 13)[12:]))
+    assert (cause.kind, cause.title, cause.confidence) == (
+        CauseKind.RESUME,
+        "the optimizer's state was not restored",
+        SURE,
+    )
+    assert "step 12" in cause.detail
+    assert "step 13" in cause.detail
+    assert "the 6 steps beyond that it made before" in cause.detail
+
+
+def test_an_optimizer_that_remembers_was_restored():
+    optimizer = {"class": "Adam", "groups": [{"lr": 0.01, "weight_decay": 0.0}]}
+    known = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 13})
+    titles = [cause.title for cause in found(made(), known).causes]
+    assert titles == ["state that the resume did not restore"]
+    fresh = twice(changed(LOSS, 13)[12:], optimizer={**optimizer, "steps_after_first": 1})
+    assert "remembers 1 step" in only(made(), fresh).detail
+
+
+def test_a_resume_whose_loader_began_again():
+    cause = only(made(), twice(changed(LOSS, 12)[12:], BATCHES[:12]))
+    assert cause.title == "the loader's position was not restored"
+    assert "those of A from step 0 on" in cause.detail
+    assert "from the start" in cause.detail
+
+
+def test_a_resume_whose_schedule_began_again():
+    falling = [0.1 / (1 + i) for i in range(24)]
+    b = twice(changed(LOSS, 13)[12:], rate=[*falling[:18], *falling[:12]])
+    cause = only(made(rate=falling), b)
+    assert cause.title == "the schedule's state was not restored"
+
+
+def test_a_resume_with_other_weights():
+    cause = only(made(), twice(changed(LOSS, 12)[12:]))
+    assert cause.title == "the weights or the random state were not restored"
+
+
+def test_a_good_resume_is_identical():
+    fed = [*BATCHES[12:]]
+    fed[0] = 5
+    told = found(made(), twice(LOSS[12:], fed))
+    assert told.identical is True
+    assert any("wound forward" in sentence for sentence in told.not_compared)
+
+
+def test_what_changed_at_the_resume_is_named():
+    b = twice(changed(LOSS, 13)[12:], version="2.14.0")
+    cause = found(made(), b).causes[0]
+    assert cause.kind is CauseKind.RESUME
+    assert cause.keys == ("torch.version",)
+
+
+def test_a_run_that_begins_with_the_resume():
+    b = made(loss=changed(LOSS, 13)[12:], batches=BATCHES[12:], first_step=12)
+    cause = only(made(), b)
+    assert cause.title == "the optimizer's state was not restored"
+    assert "begins at step 12" in cause.detail
+
+
+def test_the_first_run_may_be_the_resumed_one():
+    cause = only(twice(changed(LOSS, 13)[12:]), made())
+    assert cause.kind is CauseKind.RESUME
+    assert cause.detail.startswith("A was resumed")
+
+
+def test_a_resume_long_before_is_no_cause():
+    titles = [c.title for c in found(made(), twice(changed(LOSS, 20)[12:])).causes]
+    assert titles == ["something that is not recorded"]
+
+
+def test_a_resume_that_matters_after_rounding():
+    small = [v if i < 3 else v * (1 + 1e-8) for i, v in enumerate(LOSS)]
+    b = made(
+        loss=[*small[:18], small[12], *changed(LOSS, 13)[13:]],
+        batches=[*BATCHES[:18], *BATCHES[12:]],
+        attempts=[(0, 18), (12, 12)],
+    )
+    causes = found(made(), b).causes
+    assert {cause.kind for cause in causes} == {CauseKind.BACKWARD, CauseKind.RESUME}
+    assert divergence(made(), b).material is not None
