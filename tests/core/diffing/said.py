@@ -25,6 +25,7 @@ from pytscope.model.comparison import (
     Side,
     Verdict,
 )
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Severity
 from pytscope.model.report import Outcome, Problem
 from tests.core.report_samples import RUN
@@ -37,6 +38,7 @@ AT = At(12, "loss", 0.69314718, 0.69314719)
 LATER = At(40, "loss", 0.61, 0.74)
 LOSS = SeriesDifference("loss", 90, 5, 0, AT, LATER, 0.13, "1e-05 of the value")
 ORDER = Cause(
+    id=CauseId.DATA_ORDER,
     kind=CauseKind.BATCH,
     title="the order of the data",
     detail="The batch of step 12 differs before anything else does.",

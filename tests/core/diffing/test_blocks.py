@@ -53,3 +53,10 @@ def test_the_same_series_has_the_same_interval():
     x = np.random.default_rng(8).normal(size=300)
     assert median_of(x) is not median_of(x)
     assert median_of(x).error == median_of(x).error
+
+
+def test_a_long_correlation_in_a_long_series_is_covered():
+    rng = np.random.default_rng(9)
+    found = [interval(mean_of(ar1(rng, 8000, 0.98)), mean_of(ar1(rng, 8000, 0.98)))
+             for _ in range(20)]  # fmt: skip
+    assert sum(low <= 0 <= high for low, high in found) >= 16

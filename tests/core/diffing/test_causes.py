@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytscope.model.comparison import CauseKind
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from tests.core.diffing.parting import (
     BATCHES,
@@ -29,9 +30,9 @@ def test_the_order_of_the_data():
                                   "generator_seed": 1}])  # fmt: skip
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
     cause = only(made(), b)
-    assert (cause.kind, cause.title, cause.confidence) == (
+    assert (cause.kind, cause.id, cause.confidence) == (
         CauseKind.BATCH,
-        "the order of the data",
+        CauseId.DATA_ORDER,
         SURE,
     )
     assert "torch.loaders[0].generator_seed" in cause.keys
@@ -44,13 +45,13 @@ def test_the_order_from_the_second_epoch_on():
         loss=changed(LOSS, 8), batches=changed(BATCHES, 8), scalars={column: changed(BATCHES, 8)}
     )
     cause = only(a, b)
-    assert cause.title == "the order of the data"
+    assert cause.id is CauseId.DATA_ORDER
     assert "step 8" in cause.detail
 
 
 def test_other_batches_may_be_other_data_where_nothing_tells_the_samples():
     cause = only(made(), made(loss=changed(LOSS, 8), batches=changed(BATCHES, 8)))
-    assert (cause.title, cause.confidence) == ("the order of the data, or the data", SURE)
+    assert (cause.id, cause.confidence) == (CauseId.DATA_ORDER_OR_DATA, SURE)
     assert "Whether the samples are the same is not recorded" in cause.detail
 
 
@@ -64,7 +65,7 @@ def test_other_data():
                                   "generator_seed": 0}])  # fmt: skip
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
     cause = only(made(), b)
-    assert cause.title == "the data"
+    assert cause.id is CauseId.DATA
     assert "torch.loaders[0].batch_size" in cause.keys
 
 
@@ -72,7 +73,7 @@ def test_the_seed_explains_order_and_weights():
     there = environment(initial_seed=2, initial_weights={"hash": "w2"})
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
     cause = only(made(), b)
-    assert (cause.kind, cause.title, cause.confidence) == (CauseKind.BATCH, "the seed", SURE)
+    assert (cause.kind, cause.id, cause.confidence) == (CauseKind.BATCH, CauseId.SEED, SURE)
     assert "torch.initial_seed" in cause.keys
     assert "initial weights" in cause.detail
 
@@ -80,7 +81,7 @@ def test_the_seed_explains_order_and_weights():
 def test_the_seed_of_weights_alone():
     there = environment(initial_seed=2, initial_weights={"hash": "w2"})
     cause = only(made(), made(loss=changed(LOSS, 0), provenance=there))
-    assert (cause.kind, cause.title) == (CauseKind.INITIAL, "the seed")
+    assert (cause.kind, cause.id) == (CauseKind.INITIAL, CauseId.SEED)
 
 
 @pytest.mark.parametrize("column", ["batch_integers_fingerprint", "batch_samples_fingerprint"])
@@ -98,7 +99,7 @@ def test_unseeded_augmentation(column: str):
     )
     cause = only(a, b)
     assert (cause.kind, cause.confidence) == (CauseKind.BATCH, SURE)
-    assert cause.title == "augmentation with unseeded random numbers"
+    assert cause.id is CauseId.AUGMENTATION
     assert "torch.initial_random_states.numpy" in cause.keys
     assert "numpy" in cause.fix
 
@@ -106,14 +107,14 @@ def test_unseeded_augmentation(column: str):
 def test_augmentation_by_a_generator_of_its_own():
     column = {"batch_integers_fingerprint": BATCHES}
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=column)
-    assert only(made(scalars=column), b).title == "augmentation with random numbers of its own"
+    assert only(made(scalars=column), b).id is CauseId.AUGMENTATION_OWN_GENERATOR
 
 
 def test_samples_whose_contents_changed():
     columns = {"batch_samples_fingerprint": BATCHES, "batch_integers_fingerprint": BATCHES}
     other = {**columns, "batch_integers_fingerprint": changed(BATCHES, 3)}
     b = made(loss=changed(LOSS, 3), batches=changed(BATCHES, 3), scalars=other)
-    assert only(made(scalars=columns), b).title == "the contents of the samples"
+    assert only(made(scalars=columns), b).id is CauseId.SAMPLE_CONTENTS
 
 
 def test_an_order_drawn_from_numpy():
@@ -123,7 +124,7 @@ def test_an_order_drawn_from_numpy():
     other = {"batch_integers_fingerprint": changed(BATCHES, 0)}
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=other, provenance=there)
     cause = only(made(scalars=column), b)
-    assert cause.title == "the order of the data"
+    assert cause.id is CauseId.DATA_ORDER
     assert "torch.initial_random_states.numpy" in cause.keys
 
 
@@ -137,11 +138,11 @@ def test_another_number_of_ranks():
 def test_two_causes_at_once_are_both_sure():
     there = environment(initial_weights={"hash": "w2"})
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), rate=0.02, provenance=there)
-    sure = [c.title for c in found(made(), b).causes if c.confidence is SURE]
+    sure = [c.id for c in found(made(), b).causes if c.confidence is SURE]
     assert sure == [
-        "the order of the data, or the data",
-        "the initial weights",
-        "the learning rate",
+        CauseId.DATA_ORDER_OR_DATA,
+        CauseId.INITIAL_WEIGHTS,
+        CauseId.LEARNING_RATE,
     ]
 
 
@@ -149,28 +150,28 @@ def test_other_samples_are_no_augmentation():
     a = made(scalars={"batch_samples_fingerprint": BATCHES})
     columns = {"batch_samples_fingerprint": changed(BATCHES, 0)}
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=columns)
-    assert only(a, b).title == "the order of the data"
+    assert only(a, b).id is CauseId.DATA_ORDER
 
 
 def test_batches_that_differ_only_later_are_a_further_cause():
     b = made(loss=changed(LOSS, 2), batches=changed(BATCHES, 9))
-    causes = {cause.title: cause for cause in found(made(), b).causes}
-    assert causes["other batches from step 9 on"].confidence is PERHAPS
+    causes = {cause.id: cause for cause in found(made(), b).causes}
+    assert causes[CauseId.LATER_BATCHES].confidence is PERHAPS
 
 
 def test_settings_of_the_data_without_fingerprints():
     a, b = (made(config={"dataset": name}, batches=None, loss=changed(LOSS, place))
             for name, place in (("x", 24), ("y", 0)))  # fmt: skip
-    causes = {cause.title: cause for cause in found(a, b).causes}
-    assert causes["the data's settings"].keys == ("config.dataset",)
+    causes = {cause.id: cause for cause in found(a, b).causes}
+    assert causes[CauseId.DATA_SETTINGS].keys == ("config.dataset",)
 
 
 def test_generators_without_fingerprints():
     there = environment(initial_random_states={"python": "p0", "numpy": "n9", "torch": "t0"},
                         random_states={"python": "p0", "numpy": "n10", "torch": "t1"})  # fmt: skip
     a, b = made(batches=None), made(batches=None, loss=changed(LOSS, 0), provenance=there)
-    titles = [cause.title for cause in found(a, b).causes]
-    assert "unseeded random numbers in the data" in titles
+    ids = [cause.id for cause in found(a, b).causes]
+    assert CauseId.UNSEEDED_GENERATORS in ids
 
 
 # --- the start -------------------------------------------------------------------
@@ -179,9 +180,9 @@ def test_generators_without_fingerprints():
 def test_the_initial_weights():
     there = environment(initial_weights={"hash": "w2"})
     cause = only(made(), made(loss=changed(LOSS, 0), provenance=there))
-    assert (cause.kind, cause.title, cause.confidence) == (
+    assert (cause.kind, cause.id, cause.confidence) == (
         CauseKind.INITIAL,
-        "the initial weights",
+        CauseId.INITIAL_WEIGHTS,
         SURE,
     )
     assert "the same batch" in cause.detail
@@ -207,7 +208,7 @@ def test_weights_that_were_not_hashed():
 def test_precision(torch: dict[str, Any], key: str):
     b = made(loss=changed(LOSS, 0, 1e-4), provenance=environment(**torch))
     causes = found(made(), b).causes
-    assert causes[0].title == "the precision of the arithmetic"
+    assert causes[0].id is CauseId.PRECISION
     assert causes[0].kind is CauseKind.INITIAL
     assert causes[0].confidence is SURE
     assert key in causes[0].keys
@@ -223,7 +224,7 @@ def test_another_element_type_of_the_batches_is_no_augmentation():
         provenance=there,
     )
     causes = found(made(scalars=column), b).causes
-    assert causes[0].title == "the precision of the arithmetic"
+    assert causes[0].id is CauseId.PRECISION
     assert causes[1].confidence is PERHAPS
 
 
@@ -232,7 +233,7 @@ def test_another_model():
         model={"parameters": 36, "dtypes": {"float32": 36}}, initial_weights={"hash": "w3"}
     )
     cause = found(made(), made(loss=changed(LOSS, 0), provenance=there)).causes[0]
-    assert cause.title == "the model"
+    assert cause.id is CauseId.MODEL
 
 
 def test_random_numbers_in_the_model():
@@ -240,7 +241,7 @@ def test_random_numbers_in_the_model():
         random_states={"python": "p0", "numpy": "n0", "torch": "t9", "after_step": 1}
     )
     cause = found(made(), made(loss=changed(LOSS, 0), provenance=there)).causes[0]
-    assert cause.title == "random numbers drawn in the model"
+    assert cause.id is CauseId.MODEL_RANDOMNESS
 
 
 # --- updates and schedules -------------------------------------------------------
@@ -249,9 +250,9 @@ def test_random_numbers_in_the_model():
 def test_the_schedule():
     rate = [0.01 if i < 10 else 0.001 for i in range(24)]
     cause = only(made(), made(loss=changed(LOSS, 11), rate=rate))
-    assert (cause.kind, cause.title, cause.confidence) == (
+    assert (cause.kind, cause.id, cause.confidence) == (
         CauseKind.SCHEDULE,
-        "the learning-rate schedule",
+        CauseId.SCHEDULE,
         SURE,
     )
     assert "step 10" in cause.detail
@@ -261,7 +262,7 @@ def test_the_schedule():
 def test_the_rate_from_the_first_step_on():
     a, b = made(config={"lr": 0.01}), made(loss=changed(LOSS, 1), rate=0.02, config={"lr": 0.02})
     cause = only(a, b)
-    assert cause.title == "the learning rate"
+    assert cause.id is CauseId.LEARNING_RATE
     assert cause.keys == ("config.lr",)
 
 
@@ -270,7 +271,7 @@ def test_a_schedule_that_is_stretched_over_more_steps():
     a = made(rate=rates[0], config={"max_steps": 24})
     b = made(loss=changed(LOSS, 2), rate=rates[1], config={"max_steps": 48})
     cause = only(a, b)
-    assert cause.title == "the learning-rate schedule"
+    assert cause.id is CauseId.SCHEDULE
     assert cause.keys == ("config.max_steps",)
 
 
@@ -316,23 +317,23 @@ def test_every_kind_of_fact_is_a_cause():
     there |= {"driver_version": "5", "env": {"NCCL_ALGO": "Ring"}, "argv": ["train.py", "x"]}
     here = environment() | {"driver_version": "4"}
     b = made(loss=changed(LOSS, 0), provenance=there, config={"foo": 1})
-    titles = {cause.title for cause in found(made(provenance=here), b).causes}
-    assert titles >= {
-        "other settings",
-        "how the work is divided",
-        "the code",
-        "switches that choose kernels",
-        "versions of packages",
-        "the device",
-        "the driver",
-        "environment variables",
-        "the command line",
+    ids = {cause.id for cause in found(made(provenance=here), b).causes}
+    assert ids >= {
+        CauseId.SETTINGS,
+        CauseId.PARALLELISM,
+        CauseId.CODE,
+        CauseId.KERNELS,
+        CauseId.PACKAGES,
+        CauseId.DEVICE,
+        CauseId.DRIVER,
+        CauseId.ENVIRONMENT,
+        CauseId.COMMAND_LINE,
     }
 
 
 def test_no_cause_is_named_twice():
     there = environment(initial_seed=2, version="2.1", initial_weights={"hash": "w2"})
     b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), provenance=there)
-    titles = [cause.title for cause in found(made(), b).causes]
-    assert len(titles) == len(set(titles))
-    assert titles[0] == "the seed"
+    ids = [cause.id for cause in found(made(), b).causes]
+    assert len(ids) == len(set(ids))
+    assert ids[0] == CauseId.SEED

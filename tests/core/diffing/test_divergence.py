@@ -12,6 +12,7 @@ import pytscope
 from pytscope.diffing.differences import differences
 from pytscope.diffing.divergence import divergence, same_recording
 from pytscope.model.comparison import CauseKind
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.records import Flag
 from pytscope.testing import make_run
 from tests.core.diffing.parting import BATCHES, LOSS, changed, environment, found, made
@@ -129,6 +130,7 @@ def test_ranks_are_named():
 def test_a_skipped_step_is_a_cause():
     told = found(made(), made(loss=changed(LOSS, 8), flags={Flag.SKIPPED: [7]}))
     assert told.causes[0].kind is CauseKind.BACKWARD
+    assert told.causes[0].id is CauseId.SKIPPED_STEP
     assert "step 7 was skipped in B alone" in told.causes[0].title
 
 

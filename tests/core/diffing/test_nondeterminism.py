@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytscope.model.comparison import CauseKind
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.testing import make_run
 from tests.core.diffing.parting import (
@@ -19,9 +20,9 @@ SURE, PERHAPS = Confidence.CONFIRMED, Confidence.SUGGESTIVE
 
 def test_a_nondeterministic_operation():
     cause = only(made(), made(loss=changed(LOSS, 1, 1e-8)))
-    assert (cause.kind, cause.title, cause.confidence) == (
+    assert (cause.kind, cause.id, cause.confidence) == (
         CauseKind.BACKWARD,
-        "a nondeterministic operation",
+        CauseId.NONDETERMINISM,
         SURE,
     )
     assert "use_deterministic_algorithms" in cause.fix
@@ -48,7 +49,7 @@ def test_threads_are_advised_on_where_there_are_several():
 
 def test_it_may_begin_in_the_first_forward_pass():
     cause = only(made(), made(loss=changed(LOSS, 0, 1e-8)))
-    assert cause.title == "a nondeterministic operation"
+    assert cause.id is CauseId.NONDETERMINISM
     assert "forward pass of step 0" in cause.detail
 
 
@@ -67,9 +68,9 @@ def test_a_large_gap_is_no_rounding():
 
 def test_other_packages_explain_rounding():
     there = environment(version="2.1.0")
-    titles = [c.title for c in found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+    ids = [c.id for c in found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
               .causes]  # fmt: skip
-    assert titles == ["versions of packages"]
+    assert ids == [CauseId.PACKAGES]
 
 
 def test_little_recorded_is_unknown():
@@ -82,11 +83,11 @@ def test_little_recorded_is_unknown():
 def test_rounding_with_little_recorded_is_not_sure():
     there = environment(version=None)
     cause = only(made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
-    assert (cause.title, cause.confidence) == ("a nondeterministic operation", PERHAPS)
+    assert (cause.id, cause.confidence) == (CauseId.NONDETERMINISM, PERHAPS)
 
 
 def test_another_commit_does_not_hide_rounding():
     there = environment()
     there["git"] = {"sha": "def", "branch": "main", "dirty": False, "diff_sha256": None}
     causes = found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there)).causes
-    assert {cause.title for cause in causes} == {"the code", "a nondeterministic operation"}
+    assert {cause.id for cause in causes} == {CauseId.CODE, CauseId.NONDETERMINISM}

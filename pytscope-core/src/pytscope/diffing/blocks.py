@@ -18,13 +18,25 @@ from pytscope.diffing.student import critical
 from pytscope.stats import Floats, effective_size
 
 CELLS = 1024
+"""Most cells, which bounds the work: a block is then at least a thousandth of a long series."""
 DRAWS = 400
+"""Bootstrap draws: their standard deviation is off by 1 / sqrt(2 * 400), 3.5 %, by chance."""
 FEWEST_BLOCKS = 4
-"""Fewest blocks that a series is cut into, however long its correlation is."""
-_LEVELS_NEAR = 129
-_LEVELS_FAR = 32
+"""Fewest blocks that a series is cut into, however long its correlation is.
+
+Four leave three degrees of freedom, at which Student's t is 3.2; with fewer the
+interval would say nothing.
+"""
+_SHORT = 3.0
+"""Factor of the length of blocks in short series, chosen by simulation: see `_cut`."""
 _NEAR = 8.0
+"""Standard errors about the median where levels are close: no draw is farther off."""
+_LEVELS_NEAR = 129
+"""Levels there: one every eighth of a standard error, between which is interpolated."""
+_LEVELS_FAR = 32
+"""Levels over the whole range, for series so short that the close ones do not cover it."""
 _SEED = 20_240_229
+"""Any number: the same series then has the same interval."""
 
 
 @attrs.frozen(eq=False)
@@ -92,11 +104,32 @@ def interval(first: Centre, second: Centre) -> tuple[float, float] | None:
 
 
 def _cut(n: int, size: float) -> tuple[int, int]:
-    """Number of cells, and how many of them make a block."""
+    """Number of cells, and how many of them make a block.
+
+    Of `n` steps, t = n / size tell as much as one. Politis and White (2004) give the
+    length of blocks drawn from a circle by which the error of a mean is estimated
+    best; of an AR(1) process, where t tells all, it is (0.375 (t - 1/t)^2 n)^(1/3).
+    Their intervals of short series are too narrow, for which blocks are at least
+    3 t^(2/3) n^(1/6) steps, as long as theirs at about 5,000 steps. At least n^(1/4)
+    steps, where no correlation was seen, guard against one too weak to see.
+
+    Chosen by simulation: 95 % intervals of the difference of two AR(1) series with
+    rho 0, 0.5 and 0.9 held the truth in 91 to 96 % of 200 to 400 pairs of 200 and of
+    1,000 steps, for means and medians; at 200 steps and rho 0.9 in 92 and 94 %, where the
+    length of Politis and White alone came to 88 and 89 %, and 2 t to 90 %. At 50 steps it
+    was 94 to 96 % for rho 0 and 0.5, and no more than 76 to 85 % for rho 0.9 by any of
+    them: a series worth three independent steps does not tell its own t.
+
+    Args:
+        n: Length of the series.
+        size: How many independent steps it is worth.
+    """
     cells = min(n, CELLS)
-    correlated = n / max(size, 1.0)
-    steps = 1.0 if correlated <= 1.0 else 3.0 * correlated ** (2 / 3) * n ** (1 / 6)
-    steps = max(steps, n ** (1 / 4))
+    alike = n / max(size, 1.0)
+    steps = n ** (1 / 4)
+    if alike > 1.0:
+        best = (0.375 * (alike - 1.0 / alike) ** 2 * n) ** (1 / 3)
+        steps = max(steps, best, _SHORT * alike ** (2 / 3) * n ** (1 / 6))
     length = math.ceil(steps / (n / cells))
     return cells, max(1, min(length, cells // FEWEST_BLOCKS))
 

@@ -10,12 +10,13 @@ from pytscope.diffing.advice import not_recorded
 from pytscope.diffing.batches import FACT
 from pytscope.diffing.causes_data import batch_causes, seed_cause
 from pytscope.diffing.causes_recorded import recorded_causes
-from pytscope.diffing.causes_resume import LOADER, Resumption, resume_causes, resumption
+from pytscope.diffing.causes_resume import Resumption, resume_causes, resumption
 from pytscope.diffing.causes_start import start_causes
 from pytscope.diffing.causes_update import nondeterminism, rate_causes, update_causes
 from pytscope.diffing.evidence import PairEvidence
 from pytscope.diffing.ranking import place
 from pytscope.model.comparison import Cause, CauseKind
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
@@ -45,7 +46,7 @@ def causes(evidence: PairEvidence) -> tuple[Cause, ...]:
 def _with_batches(evidence: PairEvidence, cause: Cause) -> Cause:
     """A cause that other batches bear out, with the fact that tells of them."""
     told = any(one.key == FACT for one in evidence.differences)
-    fed = cause.kind is CauseKind.BATCH or cause.title == LOADER
+    fed = cause.kind is CauseKind.BATCH or cause.id is CauseId.RESUME_LOADER
     return attrs.evolve(cause, keys=(*cause.keys, FACT)) if told and fed else cause
 
 
@@ -74,6 +75,7 @@ def _unknown(evidence: PairEvidence) -> Cause:
     where = f"from step {at.step} on ({at.series}: {evidence.values(at)})" if at else "somewhere"
     missing = not_recorded(evidence)
     return Cause(
+        id=CauseId.UNKNOWN,
         kind=CauseKind.UNKNOWN,
         title="something that is not recorded",
         detail=(

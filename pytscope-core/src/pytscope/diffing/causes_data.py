@@ -12,6 +12,7 @@ from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are
 from pytscope.diffing.roles import Role
 from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.model.wording import listed
 
@@ -31,9 +32,8 @@ ORDER_FIX = (
     "DataLoader(generator=torch.Generator().manual_seed(0)), and keep the data set's order."
 )
 GENERATORS = {"python": "Python's random", "numpy": "numpy's"}
-UNSEEDED = "unseeded random numbers in the data"
+_UNSEEDED = "unseeded random numbers in the data"
 _MOST = 6
-LATER = "other batches from step "
 
 
 def seed_cause(evidence: PairEvidence) -> Cause | None:
@@ -59,6 +59,7 @@ def seed_cause(evidence: PairEvidence) -> Cause | None:
     else:
         detail = f"{told}; yet the runs begin alike, so it can only show in later random numbers."
     return Cause(
+        id=CauseId.SEED,
         kind=CauseKind.BATCH if batch is not None else CauseKind.INITIAL,
         title="the seed",
         detail=detail,
@@ -143,25 +144,30 @@ def _augmentation(
     dtype = _other_types(evidence) and not making
     if making:
         keys = tuple(one.key for one in making)
-        told, title = f"What makes them differs: {listed(keys, _MOST)}.", "the data"
+        told = f"What makes them differs: {listed(keys, _MOST)}."
+        which, title = CauseId.DATA, "the data"
     elif workers:
         keys = (*(one.key for one in workers), *keys)
         told = f"{are(workers)}: each worker draws random numbers of its own, for its share."
+        which = CauseId.AUGMENTATION_WORKERS
         title = "augmentation, whose random numbers depend on the workers"
     elif dtype:
         told = "The element types of the runs differ as well, which alone could do it."
+        which = CauseId.BATCH_VALUES_OR_DTYPE
         title = "the values of the batches, or their element type"
     elif states:
         names = " and ".join(GENERATORS[name] for name in states)
         told = f"PyTorch's seed is the same; {names} state at the start is not."
-        title = "augmentation with unseeded random numbers"
+        which, title = CauseId.AUGMENTATION, "augmentation with unseeded random numbers"
     elif _whole_alike(evidence, batch):
         told = "No global generator tells: one of the data set's own may draw."
+        which = CauseId.AUGMENTATION_OWN_GENERATOR
         title = "augmentation with random numbers of its own"
     else:
         told = "The data may have changed, or a generator of the data set's own may draw."
-        title = "the contents of the samples"
+        which, title = CauseId.SAMPLE_CONTENTS, "the contents of the samples"
     return Cause(
+        id=which,
         kind=CauseKind.BATCH,
         title=title,
         detail=f"{seen} {told}",
@@ -177,8 +183,9 @@ def _also_unseeded(evidence: PairEvidence) -> Iterator[Cause]:
     if states:
         names = " and ".join(GENERATORS[name] for name in states)
         yield Cause(
+            id=CauseId.UNSEEDED_GENERATORS,
             kind=CauseKind.BATCH,
-            title=UNSEEDED,
+            title=_UNSEEDED,
             detail=f"{names} state at the start differs too; with other samples in the batches, "
             "what came of it does not show.",
             keys=tuple(states.values()),
@@ -232,12 +239,14 @@ def _order(
     states = _generators(evidence)
     again = _met_again(evidence, batch)
     detail = f"{_since(evidence, batch)} {again}".rstrip()
-    title, fix = "the order of the data", ORDER_FIX
+    which, title, fix = CauseId.DATA_ORDER, "the order of the data", ORDER_FIX
     if keys:
         detail += f" What makes them differs: {listed(keys, _MOST)}."
-        title, fix = ("the data", SETTINGS_FIX) if making else (title, fix)
+        if making:
+            which, title, fix = CauseId.DATA, "the data", SETTINGS_FIX
     elif states and not (evidence.seen(Role.INTEGERS) or evidence.seen(Role.SAMPLES)):
         names = " and ".join(GENERATORS[name] for name in states)
+        which = CauseId.DATA_ORDER_OR_AUGMENTATION
         title = "the order of the data, or their augmentation"
         detail += f" {names} state at the start differs, which matters if the data draw from it."
         keys = list(states.values())
@@ -248,9 +257,11 @@ def _order(
     else:
         detail += " No seed that was recorded differs."
         if not (again or evidence.seen(Role.SAMPLES)):
-            title = "the order of the data, or the data"
+            which, title = CauseId.DATA_ORDER_OR_DATA, "the order of the data, or the data"
             detail += " Whether the samples are the same is not recorded."
-    return Cause(kind=CauseKind.BATCH, title=title, detail=detail, keys=tuple(keys), fix=fix)
+    return Cause(
+        id=which, kind=CauseKind.BATCH, title=title, detail=detail, keys=tuple(keys), fix=fix
+    )
 
 
 def _since(evidence: PairEvidence, batch: At) -> str:
@@ -279,6 +290,7 @@ def _met_again(evidence: PairEvidence, batch: At) -> str:
 def _settings(batch: At, settings: Sequence[Difference]) -> Cause:
     keys = tuple(one.key for one in settings)
     return Cause(
+        id=CauseId.DATA_SETTINGS,
         kind=CauseKind.BATCH,
         title="the data's settings",
         detail=f"Not the same: {listed(keys, _MOST)}; batches differ from step {batch.step} on.",
@@ -290,8 +302,9 @@ def _settings(batch: At, settings: Sequence[Difference]) -> Cause:
 
 def _later(evidence: PairEvidence, batch: At) -> Cause:
     return Cause(
+        id=CauseId.LATER_BATCHES,
         kind=CauseKind.BATCH,
-        title=f"{LATER}{batch.step} on",
+        title=f"other batches from step {batch.step} on",
         detail=f"The batches are the same up to there{evidence.rank(batch)}; the runs had parted "
         "before, so this is a further cause, or follows from it.",
         fix=ORDER_FIX,
@@ -312,6 +325,7 @@ def _without_batches(
             else "fingerprints of the batches were not recorded, so what they did is not known"
         )
         yield Cause(
+            id=CauseId.DATA_SETTINGS,
             kind=CauseKind.BATCH,
             title="the data's settings",
             detail=f"Not the same: {listed(keys, _MOST)}; {told}.",
@@ -326,8 +340,9 @@ def _without_batches(
             later = f" The numbers agree up to step {at.step}, so it can only matter from there on."
         names = " and ".join(GENERATORS[name] for name in states)
         yield Cause(
+            id=CauseId.UNSEEDED_GENERATORS,
             kind=CauseKind.BATCH,
-            title=UNSEEDED,
+            title=_UNSEEDED,
             detail=f"{names} state at the start differs; whether the data draw from it is not "
             f"known, for fingerprints of the batches were not recorded.{later}",
             keys=tuple(states.values()),

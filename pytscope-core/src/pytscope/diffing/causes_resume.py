@@ -14,6 +14,7 @@ from pytscope.diffing.kinds import RATE
 from pytscope.diffing.numbers import recorded_apart, told_apart
 from pytscope.diffing.roles import NUMBERS, Role
 from pytscope.model.comparison import At, Cause, CauseKind, Difference, Likelihood
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.model.wording import listed
 
@@ -23,11 +24,15 @@ _STATE = "torch.optimizer.state_at_start"
 _STEPS = "torch.optimizer.steps_after_first"
 _NAMED = 6
 _SET = re.compile(r"(config|argv)\.")
-SCHEDULE = "the schedule's state was not restored"
-OTHER_RATE = "another learning rate since the resume"
-_OF_RATE = (SCHEDULE, OTHER_RATE)
-CHANGED = "what was changed at the resume"
-LOADER = "the loader's position was not restored"
+_OF_RATE = (CauseId.RESUME_SCHEDULE, CauseId.RESUME_LEARNING_RATE)
+_WEIGHTS_OR_STATE = (
+    CauseId.RESUME_WEIGHTS_OR_RANDOM_STATE,
+    "the weights or the random state were not restored",
+)
+_WEIGHTS_OR_STATE_OR_LOADER = (
+    CauseId.RESUME_WEIGHTS_OR_RANDOM_STATE_OR_LOADER,
+    "the weights, the random state or the loader's position were not restored",
+)
 LOADER_FIX = (
     "Save and restore the position of the sampler and the random states, or skip the batches "
     "that were used."
@@ -93,8 +98,9 @@ def resume_causes(evidence: PairEvidence, found: Resumption) -> Iterator[Cause]:
     if news:
         told = listed((f"{o.key} was {_plain(o, 0)} and is {_plain(o, 1)}" for o in news), _NAMED)
         yield Cause(
+            id=CauseId.RESUME_CHANGED,
             kind=CauseKind.RESUME,
-            title=CHANGED,
+            title="what was changed at the resume",
             detail=f"{opening} Since the attempt before it, {told}.",
             keys=tuple(one.key for one in news),
             fix="Resume with the settings, the code and the packages that the run began with.",
@@ -103,12 +109,13 @@ def resume_causes(evidence: PairEvidence, found: Resumption) -> Iterator[Cause]:
     lost = [*_lost(evidence, found, changed=bool(news))]
     if not lost and not news:
         lost = [_something(found)]
-    for title, told, fix, proved in lost:
+    for which, title, told, fix, proved in lost:
         yield Cause(
+            id=which,
             kind=CauseKind.RESUME,
             title=title,
             detail=f"{opening} {told}",
-            keys=tuple(o.key for o in evidence.rates()) if title in _OF_RATE else (),
+            keys=tuple(o.key for o in evidence.rates()) if which in _OF_RATE else (),
             fix=fix,
             confidence=Confidence.CONFIRMED if proved else Confidence.SUGGESTIVE,
         )
@@ -124,8 +131,8 @@ def _plain(one: Difference, place: int) -> str:
     return recorded_apart(one.values)[place]
 
 
-_Lost = tuple[str, str, str, bool]
-"""Title, what shows it, what to do, whether it is sure."""
+_Lost = tuple[CauseId, str, str, str, bool]
+"""Which cause, its title, what shows it, what to do, whether it is sure."""
 
 
 def _lost(evidence: PairEvidence, found: Resumption, *, changed: bool) -> Iterator[_Lost]:
@@ -136,8 +143,8 @@ def _lost(evidence: PairEvidence, found: Resumption, *, changed: bool) -> Iterat
     restored = restored_optimizer(found.resume)
     optimizer = _optimizer(evidence, found, restored)
     if optimizer is not None:
-        *said, sure = optimizer
-        yield said[0], said[1], said[2], sure and (restored is False or not changed)
+        which, title, told, fix, sure = optimizer
+        yield which, title, told, fix, sure and (restored is False or not changed)
     at = found.number
     if at is None or not _at_once(evidence, found.resume, at):
         return
@@ -146,10 +153,10 @@ def _lost(evidence: PairEvidence, found: Resumption, *, changed: bool) -> Iterat
     elif found.batch is None:
         fed = evidence.seen(Role.BATCH)
         what = "fed the same batch" if fed else "batches not recorded"
+        which, title = _WEIGHTS_OR_STATE if fed else _WEIGHTS_OR_STATE_OR_LOADER
         yield (
-            "the weights or the random state were not restored"
-            if fed
-            else "the weights, the random state or the loader's position were not restored",
+            which,
+            title,
             f"{at.series} differs at step {at.step}, the first, {what}: {evidence.values(at)}.",
             "Restore the weights in full precision and the random states with the checkpoint"
             + ("." if fed else ", and go on where the loader was."),
@@ -180,6 +187,7 @@ def _weights(evidence: PairEvidence, found: Resumption, at: At) -> _Lost:
         f"{resume.facts[INITIAL_WEIGHTS]}); {at.series} at step {at.step} is {evidence.values(at)}."
     )
     return (
+        CauseId.RESUME_WEIGHTS,
         "the weights were not restored",
         told,
         "Load the model's state_dict before the first step.",
@@ -205,7 +213,8 @@ def _loader(evidence: PairEvidence, resume: Resume, batch: At) -> _Lost:
             + ("from the start." if again == evidence.runs[1 - resume.place].timelines[0].step[0]
                else "elsewhere.")
         )  # fmt: skip
-    return LOADER, told, LOADER_FIX, True
+    title = "the loader's position was not restored"
+    return CauseId.RESUME_LOADER, title, told, LOADER_FIX, True
 
 
 def _from(evidence: PairEvidence, resume: Resume) -> int | None:
@@ -229,9 +238,11 @@ def _schedule(evidence: PairEvidence, resume: Resume, rate: At) -> _Lost:
     if settings or _constant(evidence, resume, rate):
         said = f" Since the attempt before it, {listed(settings, _NAMED)} changed." * bool(settings)
         fix = "Resume with the rate that the run had."
-        return OTHER_RATE, told + said, fix, True
+        title = "another learning rate since the resume"
+        return CauseId.RESUME_LEARNING_RATE, title, told + said, fix, True
     return (
-        SCHEDULE,
+        CauseId.RESUME_SCHEDULE,
+        "the schedule's state was not restored",
         told,
         "Save and restore the scheduler's state_dict, and count steps on.",
         True,
@@ -257,12 +268,12 @@ def restored_optimizer(resume: Resume) -> bool | None:
 
 def _optimizer(evidence: PairEvidence, found: Resumption, restored: bool | None) -> _Lost | None:
     fix = "Load the optimizer's state_dict along with the weights, before the first step."
-    title = "the optimizer's state was not restored"
+    which, title = CauseId.RESUME_OPTIMIZER_STATE, "the optimizer's state was not restored"
     step = found.resume.step
     fresh = found.resume.facts.get(_STEPS)
     if restored is False:
         told = f"After step {step} its optimizer remembers {fresh} step, not {step + 1}."
-        return title, told, fix, True
+        return which, title, told, fix, True
     at = found.number
     if restored or at is None or found.batch is not None or found.rate is not None:
         return None
@@ -274,7 +285,7 @@ def _optimizer(evidence: PairEvidence, found: Resumption, restored: bool | None)
         f"{at.series} is the same at step {step}, so the weights were restored; after the first "
         f"update, at step {at.step}, it is {evidence.values(at)}{alike}."
     )
-    return title, told, fix, known or evidence.seen(Role.BATCH)
+    return which, title, told, fix, known or evidence.seen(Role.BATCH)
 
 
 def _before(evidence: PairEvidence, found: Resumption) -> str:
@@ -289,4 +300,4 @@ def _something(found: Resumption) -> _Lost:
     at = found.number or found.batch or found.rate
     told = f"{at.series} differs from step {at.step} on." if at else ""
     fix = "Restore weights, optimizer, schedule, scaler, random states and the loader's position."
-    return "state that the resume did not restore", told, fix, False
+    return CauseId.RESUME_UNKNOWN, "state that the resume did not restore", told, fix, False

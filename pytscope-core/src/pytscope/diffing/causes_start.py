@@ -10,10 +10,9 @@ from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are
 from pytscope.diffing.roles import Role
 from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 
-WEIGHTS = "the initial weights"
-DRAWN = "the initial weights, or random numbers in the model"
 _COARSEST = 0.05
 """Share of a first loss by which arithmetic in 16 bits, or in 8, hardly moves it."""
 _SOON = 5
@@ -66,6 +65,7 @@ def _precision(evidence: PairEvidence) -> list[Cause]:
         detail += " The first step's numbers are the same, so the forward pass is not touched."
     return [
         Cause(
+            id=CauseId.PRECISION,
             kind=CauseKind.INITIAL if evidence.first_value else CauseKind.BACKWARD,
             title="the precision of the arithmetic",
             detail=detail,
@@ -118,8 +118,9 @@ def _weights(evidence: PairEvidence, weights: list[Difference]) -> Cause:
     grown = at is not None and begin is not None and at.step <= begin + _SOON and is_tiny(evidence)
     sure = hashed and (evidence.first_value or grown)
     return Cause(
+        id=CauseId.INITIAL_WEIGHTS,
         kind=CauseKind.INITIAL,
-        title=WEIGHTS,
+        title="the initial weights",
         detail=detail,
         keys=tuple(one.key for one in weights),
         fix="Seed before the model is made, or load the same weights.",
@@ -136,8 +137,9 @@ def _drawn(evidence: PairEvidence) -> Iterator[Cause]:
     batches = "the same batch" if evidence.seen(Role.BATCH) else "batches not fingerprinted"
     if first is None or second is None:
         yield Cause(
+            id=CauseId.INITIAL_WEIGHTS_OR_MODEL_RANDOMNESS,
             kind=CauseKind.INITIAL,
-            title=DRAWN,
+            title="the initial weights, or random numbers in the model",
             detail=f"{at.series} at step {at.step}, the first, is {evidence.values(at)}, with "
             f"{batches}. Whether the weights were the same is not recorded.",
             fix="Give AutoProfiler the model, so that its initial weights are hashed; seed before "
@@ -149,6 +151,7 @@ def _drawn(evidence: PairEvidence) -> Iterator[Cause]:
     states = [one.key for one in evidence.differences if one.key == key]
     if states and evidence.at_start:
         yield Cause(
+            id=CauseId.MODEL_RANDOMNESS,
             kind=CauseKind.INITIAL,
             title="random numbers drawn in the model",
             detail=f"Initial weights and {batches}, yet {at.series} at step {at.step} is "
@@ -160,6 +163,7 @@ def _drawn(evidence: PairEvidence) -> Iterator[Cause]:
 
 def _model(evidence: PairEvidence, found: list[Difference], hashes: list[str]) -> Cause:
     return Cause(
+        id=CauseId.MODEL,
         kind=CauseKind.INITIAL,
         title="the model",
         detail=f"{are(found)}. The models are not of one size.",

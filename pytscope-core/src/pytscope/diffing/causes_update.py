@@ -14,6 +14,7 @@ from pytscope.diffing.numbers import are, told_apart
 from pytscope.diffing.roles import Role
 from pytscope.diffing.words import words_of
 from pytscope.model.comparison import At, Cause, CauseKind, Kind
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.model.records import Flag
 from pytscope.model.wording import listed
@@ -26,9 +27,15 @@ _OPTIMIZER = frozenset(
 )
 _LENGTH = frozenset(("epochs", "steps", "iters", "iterations"))
 """Words of settings that a schedule is stretched over."""
-OPTIMIZER = "the optimizer's settings"
-RATE_ALIKE = "settings of the learning rate"
-COARSE = ("the seed", "other settings", "the code", "environment variables", "the command line")
+_RATE = (CauseId.LEARNING_RATE, "the learning rate")
+_SCHEDULE = (CauseId.SCHEDULE, "the learning-rate schedule")
+COARSE = (
+    CauseId.SEED,
+    CauseId.SETTINGS,
+    CauseId.CODE,
+    CauseId.ENVIRONMENT,
+    CauseId.COMMAND_LINE,
+)
 """Causes that are unlikely to change numbers by no more than rounding, after equal ones."""
 
 
@@ -47,7 +54,7 @@ def rate_causes(evidence: PairEvidence, *, resumed: bool) -> Iterator[Cause]:
     begins = evidence.series_of(at).place(at.step) == 0
     lengths = (o.key for o in evidence.topic(Kind.CONFIG) if _LENGTH & set(words_of(o.key)))
     settings = tuple(dict.fromkeys((*settings, *lengths)))
-    title = "the learning rate" if begins else "the learning-rate schedule"
+    which, title = _RATE if begins else _SCHEDULE
     first, second = told_apart(at.first, at.second)
     where = f"{at.series} is {first} and {second} at step {at.step}"
     before = "" if begins else ", the first that differs"
@@ -64,6 +71,7 @@ def rate_causes(evidence: PairEvidence, *, resumed: bool) -> Iterator[Cause]:
     else:
         after = f"{number.series} first differs at step {number.step}, after it"
     yield Cause(
+        id=which,
         kind=CauseKind.SCHEDULE,
         title=title,
         detail=f"{where}{before}; {after}.",
@@ -77,9 +85,11 @@ def _set(evidence: PairEvidence, settings: tuple[str, ...]) -> Cause:
     told = are(evidence.rates())
     first = " It cannot have changed the first step's numbers, which differ." * evidence.at_start
     later = not evidence.first_value and not any(map(_is_rate, settings))
+    which, title = _SCHEDULE if later else _RATE
     return Cause(
+        id=which,
         kind=CauseKind.SCHEDULE,
-        title="the learning-rate schedule" if later else "the learning rate",
+        title=title,
         detail=f"{told}. The rate of each step was not recorded.{first}",
         keys=settings,
         fix="Set the same rate, schedule, warm-up and number of steps.",
@@ -96,8 +106,9 @@ def _is_rate(key: str) -> bool:
 
 def _set_alike(settings: tuple[str, ...]) -> Cause:
     return Cause(
+        id=CauseId.LEARNING_RATE_SETTINGS,
         kind=CauseKind.SCHEDULE,
-        title=RATE_ALIKE,
+        title="settings of the learning rate",
         detail=f"Not the same: {listed(settings, 6)}; yet the rate that was recorded is the same "
         "at every common step.",
         keys=settings,
@@ -127,8 +138,9 @@ def update_causes(evidence: PairEvidence) -> Iterator[Cause]:
     elif evidence.at_start:
         after = " It cannot have changed the first step's numbers, which differ."
     yield Cause(
+        id=CauseId.OPTIMIZER,
         kind=CauseKind.BACKWARD,
-        title=OPTIMIZER,
+        title="the optimizer's settings",
         detail=f"{told}.{after}",
         keys=tuple(one.key for one in found),
         fix="Make the optimizer with the same settings.",
@@ -161,6 +173,7 @@ def _skipped(evidence: PairEvidence) -> Cause | None:
         if alone is not None and alone <= evidence.horizon:
             who = evidence.labels[0 if alone in steps[0] else 1]
             return Cause(
+                id=CauseId.SKIPPED_STEP,
                 kind=CauseKind.BACKWARD,
                 title=f"step {alone} was skipped in {who} alone",
                 detail="Its gradients were not finite there, so its weights were not updated.",
@@ -194,6 +207,7 @@ def nondeterminism(evidence: PairEvidence, others: Sequence[Cause]) -> Iterator[
     doubt = any(c.kind not in (CauseKind.SCHEDULE, CauseKind.RESUME) for c in others)
     sure = tiny and not doubt and _ruled_out(evidence)
     yield Cause(
+        id=CauseId.NONDETERMINISM,
         kind=CauseKind.BACKWARD,
         title="a nondeterministic operation",
         detail=_shown(evidence, at, missing, tiny=tiny, others=doubt),
@@ -215,10 +229,10 @@ def _explains(evidence: PairEvidence, cause: Cause, *, tiny: bool) -> bool:
         return evidence.first(Role.RATE) is None and not evidence.at_start
     if cause.kind is CauseKind.RESUME:
         return False  # of a later step: asked only then
-    if cause.title == OPTIMIZER:
+    if cause.id is CauseId.OPTIMIZER:
         return not evidence.at_start
     if tiny and cause.confidence is Confidence.SUGGESTIVE:
-        return not (cause.kind is CauseKind.BATCH or cause.title in COARSE)
+        return not (cause.kind is CauseKind.BATCH or cause.id in COARSE)
     return True
 
 

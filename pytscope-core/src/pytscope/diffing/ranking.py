@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import enum
 
-from pytscope.diffing.causes_data import LATER, UNSEEDED
-from pytscope.diffing.causes_recorded import COMMAND_LINE, OF_ROUNDING
-from pytscope.diffing.causes_start import DRAWN, WEIGHTS, is_tiny
-from pytscope.diffing.causes_update import OPTIMIZER, RATE_ALIKE
+from pytscope.diffing.causes_recorded import OF_ROUNDING
+from pytscope.diffing.causes_start import is_tiny
 from pytscope.diffing.evidence import PairEvidence
 from pytscope.model.comparison import Cause, CauseKind, Likelihood
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
+
+_GUESSES = (
+    CauseId.UNSEEDED_GENERATORS,
+    CauseId.INITIAL_WEIGHTS_OR_MODEL_RANDOMNESS,
+    CauseId.COMMAND_LINE,
+)
+"""Causes that hardly a pair of runs is without, or that nothing recorded tells apart."""
 
 
 class Place(enum.IntEnum):
@@ -42,9 +48,9 @@ def place(evidence: PairEvidence, cause: Cause) -> Place:
         return Place.SHOWN
     if _spoken_against(evidence, cause):
         return Place.SPOKEN_AGAINST
-    if cause.title in OF_ROUNDING:
+    if cause.id in OF_ROUNDING:
         return Place.OF_THE_SIZE if is_tiny(evidence) else Place.TOO_SMALL
-    if cause.title in (UNSEEDED, DRAWN, COMMAND_LINE) or not cause.keys:
+    if cause.id in _GUESSES or not cause.keys:
         return Place.GUESSED
     likely = {o.key for o in evidence.differences if o.likelihood is Likelihood.YES}
     return Place.RECORDED if likely & set(cause.keys) else Place.PERHAPS
@@ -52,10 +58,10 @@ def place(evidence: PairEvidence, cause: Cause) -> Place:
 
 def _spoken_against(evidence: PairEvidence, cause: Cause) -> bool:
     """Whether the numbers show that a cause did not make the first difference."""
-    if cause.title == RATE_ALIKE or cause.title.startswith(LATER):
+    if cause.id in (CauseId.LEARNING_RATE_SETTINGS, CauseId.LATER_BATCHES):
         return True
-    if cause.kind is CauseKind.SCHEDULE or cause.title == OPTIMIZER:
+    if cause.kind is CauseKind.SCHEDULE or cause.id is CauseId.OPTIMIZER:
         return evidence.at_start
-    if cause.title == UNSEEDED:
+    if cause.id is CauseId.UNSEEDED_GENERATORS:
         return evidence.number is not None and not evidence.first_value
-    return cause.title in ("the seed", WEIGHTS) and not evidence.first_value
+    return cause.id in (CauseId.SEED, CauseId.INITIAL_WEIGHTS) and not evidence.first_value

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence, Severity
 from pytscope.model.panels import Panel
 from pytscope.model.report import Outcome, Problem, RunSummary
@@ -124,6 +125,7 @@ class Cause:
     """One cause of a divergence.
 
     Attributes:
+        id: What it is, for programs.
         kind: Its kind.
         title: One line, such as `the order of the data`.
         detail: What shows it, and what was ruled out, with steps and values.
@@ -132,6 +134,7 @@ class Cause:
         confidence: How sure.
     """
 
+    id: CauseId
     kind: CauseKind
     title: str
     detail: str
