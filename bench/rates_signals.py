@@ -52,7 +52,8 @@ the one-sided 95 % interval (Clopper and Pearson) for the worst of a row.
 {alarms}
 
 Where the promise ends, axes upset themselves all the time. What is bounded then is the
-chance that is put into words: a finding comes in at most 1 % of such runs in the long run.
+chance that is put into words, at 1 % for one joint onset and at 1 % for several: together at
+most 2 % of such runs in the long run.
 
 {beyond}
 

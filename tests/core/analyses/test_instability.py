@@ -83,7 +83,12 @@ def test_the_panel_says_what_chance_makes_of_it():
     assert isinstance(table, Table)
     assert table.rows == (("loss + grad norm", "1", "0.1", "0.005", "70\N{EN DASH}72"),)
     assert isinstance(known, Text)
-    assert known.text == "step 40: loss, grad norm; the end of an epoch accounts for it"
+    assert known.text == "step 40: the end of an epoch accounts for loss, grad norm"
+
+
+def test_an_event_accounts_for_its_axes_and_not_for_those_beside():
+    known = KnownMoment(40, ("loss", "step_time"), "checkpoint", ("step_time",))
+    assert known.text == "step 40: a checkpoint accounts for step time; not for loss beside"
 
 
 def test_what_is_chance_is_no_alarm():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytscope.signals.spikes import FEWEST, LONGEST, find_spikes
+from pytscope.signals.spikes import FEWEST, LONGEST, find_spikes, judged_places
 
 STEPS = np.arange(200)
 
@@ -229,3 +229,23 @@ def test_a_long_series_is_looked_at_in_stretches():
     places = np.arange(5_000, 200_000, 20_000)
     values[places] *= 3
     assert [s.start for s in find_spikes(np.arange(200_000), values)] == places.tolist()
+
+
+def test_huge_values_of_both_signs_do_not_overflow():
+    values = np.where(np.arange(200) % 2, 1.0, -1.0) * 1.7e308
+    assert find_spikes(np.arange(200), values) == ()
+    values = np.where((np.arange(200) >= 100) & (np.arange(200) < 103), 1.7e308, -1.7e308)
+    (spike,) = find_spikes(np.arange(200), values)
+    assert (spike.start, spike.end) == (100, 102)
+
+
+def test_what_leads_to_infinity_is_one_spike():
+    values = np.r_[np.ones(100), np.full(6, 5.0), np.full(30, np.inf)]
+    (spike,) = find_spikes(np.arange(136), values)
+    assert (spike.start, spike.end, spike.recovered) == (100, 135, False)
+
+
+def test_judged_places_are_those_that_could_be_a_spike():
+    values = np.r_[np.ones(10), 0.0, np.nan, np.ones(10), np.inf, 1.0]
+    assert judged_places(values).tolist() == [18, 19, 20, 21, 22, 23]
+    assert len(judged_places(np.zeros(100))) == 0

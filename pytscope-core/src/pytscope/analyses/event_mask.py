@@ -108,11 +108,13 @@ class EventMask:
         return masked
 
     def panel(self) -> Panel | None:
-        """The EVENTS panel; none where nothing happened."""
+        """The EVENTS panel; none where nothing happened but warm-up, and nothing is logged."""
+        if not self.unknown and {event.kind for event in self.events} <= {"warm-up"}:
+            return None
         if not self.events:
             return None
         counts = [f"{event.kind} {event.count:,}" for event in self.events]
-        headline = f"{' · '.join(counts)}   (known: no anomaly)"
+        headline = f"{' · '.join(counts)}   (known causes)"
         return Panel("events", "EVENTS", headline, Status.OK, self._rows(), order=42)
 
     def _rows(self) -> Iterator[Row]:

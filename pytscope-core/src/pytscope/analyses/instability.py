@@ -21,6 +21,8 @@ PLAIN = 0.001
 """The same, up to which nothing else is asked for: odd points alone come together, too."""
 TIMES_EXPECTED = 3.0
 """Joint onsets, in those expected, that make many of them more than a matter of chance."""
+MANY = 3
+"""Joint onsets that are many."""
 LEAST_SEVERE = 2
 """Severe spikes in a joint onset that make it more than one of odd points."""
 MOST_WRITTEN = 100
@@ -72,7 +74,9 @@ class AxisSet:
         number: How many joint onsets.
         moments: The joint onsets; of more than 100, JSON holds the first.
         expected: Joint onsets within 5 points to be expected from unrelated axes.
-        chance: Chance of what was seen, if the axes are unrelated.
+        chance: Chance of what was seen, if the axes are unrelated; of three axes and
+            more, where one of them comes by itself too often to be known as a part of
+            it, the chance that it is there.
         corrected: The same, corrected for the number of axis sets (Holm).
         by: How the chance is known: `rates` of the axes, or `shifts` of them.
     """
@@ -90,7 +94,7 @@ class AxisSet:
     @property
     def telling(self) -> bool:
         """Whether this is more than a coincidence of odd points, whatever its chance."""
-        if self.by == "shifts":
+        if self.number >= MANY:
             return self.number >= TIMES_EXPECTED * self.expected
         closest = min(self.moments, key=lambda moment: moment.spread)
         return sum(spike.severe for spike in closest.spikes) >= LEAST_SEVERE
@@ -114,7 +118,7 @@ class AxisSet:
         return tuple(moment.spikes[place] for moment in self.moments)
 
     def lead(self, one: str, other: str, gap: int = 1) -> float | None:
-        """Logged points by which one axis begins before the other, the median.
+        """Whole logged points by which one axis begins before the other, the median.
 
         Args:
             one: An axis.
@@ -124,7 +128,9 @@ class AxisSet:
         if not {one, other} <= set(self.axes):
             return None
         a, b = self.axes.index(one), self.axes.index(other)
-        return statistics.median((m.starts[b] - m.starts[a]) / max(gap, 1) for m in self.moments)
+        return statistics.median(
+            float(int((m.starts[b] - m.starts[a]) / max(gap, 1))) for m in self.moments
+        )
 
 
 @attrs.frozen
@@ -135,11 +141,22 @@ class KnownMoment:
         step: Step of the first onset.
         axes: The axes.
         kind: Kind of the event.
+        accounted: The axes that it accounts for; the others stand out beside it.
     """
 
     step: int
     axes: tuple[str, ...]
     kind: str
+    accounted: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The moment as a sentence."""
+        names = self.accounted or self.axes
+        said = f"step {self.step}: {_reason(self.kind)} accounts for "
+        said += listed(TITLES[axis] for axis in names)
+        others = [TITLES[axis] for axis in self.axes if axis not in names]
+        return f"{said}; not for {listed(others)} beside" if others else said
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -189,8 +206,7 @@ class Instability:
             header = ("axes", "joint", "expected", "chance", "steps")
             yield Table(header, tuple(map(_cells, self.sets)), right=(1, 2, 3))
         for known in self.known[:_SHOWN]:
-            titles = listed(TITLES[axis] for axis in known.axes)
-            yield Text(f"step {known.step}: {titles}; {_reason(known.kind)} accounts for it")
+            yield Text(known.text)
         if self.sets:
             yield Text(
                 f"chance is corrected for {count(self.tested, 'axis set')}; up to {ALPHA:g} it is "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import attrs
@@ -12,6 +13,7 @@ from pytscope.analyses.event_mask import WORDS
 from pytscope.analyses.units import count, duration, size
 from pytscope.model.jsonable import SHORTENED
 from pytscope.model.panels import Panel, Row, Spark, Status, Table, Text
+from pytscope.model.wording import listed
 from pytscope.runs.run import Floats
 from pytscope.signals.spikes import Spike
 
@@ -23,6 +25,7 @@ SPARK_VALUES = 1_200
 MOST_WRITTEN = 100
 """Spikes of an axis that JSON holds: the tallest."""
 _SHOWN = 8
+_LOST = 5
 
 
 @attrs.frozen
@@ -59,11 +62,13 @@ class AxisSpikes:
 
     Attributes:
         name: One of `loss grad_norm step_time memory`.
+        rank: Rank it is of.
         series: Name of the column it is read from.
         points: Values looked at.
         gap: Steps from one value to the next, the median.
         judged: Values that could have been called a spike: they have 16 before
-            them, and no known event accounts for them.
+            them, are no 0 that stands for no value, and no known event accounts for
+            them.
         not_finite: Values that are NaN or infinite.
         lost_from: Step from which no value is finite any more, or None.
         number: How many spikes.
@@ -75,6 +80,7 @@ class AxisSpikes:
     """
 
     name: str
+    rank: int
     series: str
     points: int
     gap: int
@@ -93,8 +99,17 @@ class AxisSpikes:
         """Spikes that no known event accounts for."""
         return tuple(known for known in self.spikes if not known.explained)
 
+    @property
+    def lost(self) -> bool:
+        """Whether it ends in values that are not finite, and in more than a skipped update."""
+        if self.lost_from is None:
+            return False
+        return self.name == LOSS or int((self.step.values >= self.lost_from).sum()) >= _LOST
+
     def amount(self, value: float) -> str:
         """A value with its unit."""
+        if not math.isfinite(value):
+            return f"{value}"
         if self.name == STEP_TIME:
             return duration(value)
         return size(value) if self.name == MEMORY else f"{value:.4g}"
@@ -109,11 +124,16 @@ class Spikes:
             it logged them, else of the lowest rank that did.
         axes: The axes that could be judged, in the order of `AXES`.
         missing: Axes that could not, with the reason, as clauses.
+        ranks: Ranks that were recorded.
+        redone: Steps of the rank that were done again: what they were at first is not
+            looked at.
     """
 
     rank: int
     axes: tuple[AxisSpikes, ...]
     missing: tuple[str, ...] = ()
+    ranks: int = 1
+    redone: int = 0
 
     def axis(self, name: str) -> AxisSpikes | None:
         """An axis, or None when it could not be judged."""
@@ -138,7 +158,7 @@ class Spikes:
         if loss is None:
             return Status.NOT_MEASURED
         grave = [known.spike for known in loss.unexplained if known.word == "spike"]
-        if any(spike.recovered is False for spike in grave) or loss.lost_from is not None:
+        if any(spike.recovered is False for spike in grave) or any(a.lost for a in self.axes):
             return Status.BAD
         return Status.WATCH if grave else Status.OK
 
@@ -167,14 +187,23 @@ class Spikes:
             elif axis.not_finite:
                 yield f"{TITLES[axis.name]}: {count(axis.not_finite, 'value')} not finite"
         looked = (f"{TITLES[a.name]} {a.judged:,} of {a.points:,}" for a in self.axes)
-        yield f"judged: {', '.join(looked)}"
+        yield f"judged: {', '.join(looked)} (not the first 16, not what known events hold)"
+        if self.redone:
+            yield f"{count(self.redone, 'step')} done again: only the last pass is looked at"
+        if self.ranks > 1:
+            by = {rank: [a for a in self.axes if a.rank == rank] for rank in self._of()}
+            said = (f"{listed(TITLES[a.name] for a in axes)} of rank {r}" for r, axes in by.items())
+            yield f"{', '.join(said)}; other ranks are not looked at"
         yield from self.missing
+
+    def _of(self) -> list[int]:
+        return sorted({axis.rank for axis in self.axes})
 
 
 def _cells(axis: AxisSpikes, known: KnownSpike) -> tuple[str, ...]:
     spike = known.spike
     steps = str(spike.start) if spike.start == spike.end else f"{spike.start}-{spike.end}"
-    ratio = "-" if spike.ratio is None else f"{spike.ratio:.3g}"
+    ratio = "-" if spike.ratio is None or math.isinf(spike.ratio) else f"{spike.ratio:.3g}"
     if spike.shift:
         after = "a new level"
     else:
@@ -185,7 +214,8 @@ def _cells(axis: AxisSpikes, known: KnownSpike) -> tuple[str, ...]:
     elif not said:
         said = f"with {', '.join(TITLES[b] for b in known.beside)}" if known.beside else "-"
     value, usual = axis.amount(spike.value), axis.amount(spike.level)
-    return (TITLES[axis.name], steps, value, usual, ratio, f"{spike.z:.0f}", after, said)
+    noise = "-" if math.isinf(spike.z) else f"{spike.z:,.0f}"
+    return (TITLES[axis.name], steps, value, usual, ratio, noise, after, said)
 
 
 def _thinned(values: Floats) -> tuple[float, ...]:

@@ -41,6 +41,8 @@ _TOO_FEW_AFTER = 5
 _LONG, _SHARING = 256, 8
 _FIRST_BLOCK, _LAST_BLOCK = 64, 1 << 14
 _TINY = 1e-12
+_HUGE = 1e300
+"""Largest value that is told from a larger one, so that no difference overflows."""
 
 
 @attrs.frozen
@@ -146,6 +148,17 @@ def find_spikes(
     return tuple(_spike(one, steps_kept, kept, y, spoilt=spoilt, rule=rule) for one in found)
 
 
+def judged_places(values: npt.ArrayLike) -> Ints:
+    """Places of the values, one a step, that `find_spikes` could call a spike."""
+    x = np.asarray(values, np.float64)
+    scale = _scaled(x)
+    if scale is None:
+        return np.zeros(0, np.int64)
+    finite = np.isfinite(x[scale[0]])
+    judged: Ints = scale[0][np.cumsum(finite) - finite >= FEWEST]
+    return judged
+
+
 def _scaled(x: Floats) -> tuple[Ints, Floats, bool] | None:
     """Places of the values to judge, and these on the scale to judge them on."""
     finite = np.isfinite(x)
@@ -158,7 +171,10 @@ def _scaled(x: Floats) -> tuple[Ints, Floats, bool] | None:
         keep &= x != 0
     if int(np.isfinite(x[keep]).sum()) <= FEWEST:
         return None
-    return np.flatnonzero(keep), np.log(x[keep]) if logarithmic else x[keep], logarithmic
+    if logarithmic:
+        return np.flatnonzero(keep), np.log(x[keep]), True
+    kept = x[keep]
+    return np.flatnonzero(keep), np.where(np.isinf(kept), kept, np.clip(kept, -_HUGE, _HUGE)), False
 
 
 def _least_noise(y: Floats, *, logarithmic: bool) -> float:
@@ -281,6 +297,7 @@ def _split(found: _Found, y: Floats) -> Iterator[_Found]:
     after = heights[NEIGHBOURS + 1 :]
     with np.errstate(invalid="ignore"):  # of infinities
         taller = (after >= TALLER * before) & (after - before >= UNITS * found.noise)
+    taller &= np.isfinite(after)  # what is not finite is where the small one has led to
     jumps = np.flatnonzero(taller)
     if not len(jumps):
         yield found

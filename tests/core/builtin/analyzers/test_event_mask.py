@@ -62,7 +62,7 @@ def test_a_resume_is_where_a_later_attempt_begins():
     mask = event_mask(run)
     assert mask.steps == STEPS
     assert events(run)["resume"].step.values.tolist() == [100]
-    assert mask.explained("loss", np.array([99, 100, 102, 103])) == ["", "resume", "resume", ""]
+    assert mask.explained("loss", np.array([99, 100, 105, 106])) == ["", "resume", "resume", ""]
 
 
 def test_epochs_come_from_the_logged_number_whole_or_not():
@@ -78,8 +78,12 @@ def test_a_raised_rate_is_an_event_and_a_schedule_is_none():
     jump = {"lr": [1e-3 if i < 90 else 4e-3 for i in range(STEPS)]}
     assert events(make_run({"forward": 10}, scalars=jump))["lr"].step.values.tolist() == [90]
     warming = {"lr": [1e-5 * (i + 1) for i in range(STEPS)]}
-    found = events(make_run({"forward": 10}, scalars=warming))
-    assert found.get("lr") is None or found["lr"].step.values.max() <= 2
+    assert "lr" not in events(make_run({"forward": 10}, scalars=warming))
+    doubling = {"lr": [1e-9 * 2 ** min(i, 20) for i in range(STEPS)]}
+    assert "lr" not in events(make_run({"forward": 10}, scalars=doubling))
+    again = {"lr": [1e-3 * (1.01 - i % 60 / 60) for i in range(STEPS)]}
+    found = events(make_run({"forward": 10}, scalars=again))
+    assert found["lr"].step.values.tolist() == [60, 120, 180]
     falling = {"lr": [1e-3 if i < 90 else 1e-4 for i in range(STEPS)]}
     assert "lr" not in events(make_run({"forward": 10}, scalars=falling))
 
@@ -103,8 +107,9 @@ def test_what_most_steps_hold_accounts_for_nothing():
 
 
 def test_what_is_not_known_is_said():
-    assert len(event_mask(make_run({"forward": 10})).unknown) == 3
-    told = {"epoch": 1.0, "lr": 1e-3}
+    assert event_mask(make_run({"forward": 10})).unknown == ()  # nothing logged, nothing to explain
+    assert len(event_mask(make_run({"forward": 10}, scalars={"loss": 1.0})).unknown) == 3
+    told = {"epoch": 1.0, "lr": 1e-3, "loss": 1.0}
     phases = {"forward": 10, "eval": every(50, 1), "checkpoint": every(50, 1)}
     assert event_mask(make_run(phases, scalars=told)).unknown == ()
 
@@ -121,3 +126,13 @@ def test_odd_rates_and_epochs_are_passed_over(value):
     odd = [value if i % 7 == 3 else 1.0 for i in range(STEPS)]
     run = make_run({"forward": 10}, scalars={"lr": odd, "epoch": [value] * STEPS, "loss": odd})
     assert all(len(event.step) == event.count for event in event_mask(run).events)
+
+
+def test_warm_up_alone_is_no_panel_where_nothing_is_logged():
+    assert event_mask(make_run({"forward": 10}, warmup=5)).panel() is None
+    assert event_mask(make_run({"forward": 10}, warmup=5, scalars={"loss": 1.0})).panel()
+
+
+def test_huge_rates_and_epochs_do_not_overflow():
+    huge = [1e308 * (-1) ** i for i in range(STEPS)]
+    event_mask(make_run({"forward": 10}, scalars={"epoch": huge, "lr": [1e308] * STEPS}))

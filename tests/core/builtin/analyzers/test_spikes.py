@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import attrs
 import numpy as np
 import pytest
 
@@ -51,7 +52,7 @@ def test_every_axis_is_looked_at():
 def test_what_is_missing_is_said():
     seen = found(make_run({"forward": 10}, steps=STEPS))
     assert [axis.name for axis in seen.axes] == ["step_time"]
-    assert len(seen.missing) == 3
+    assert seen.missing == ("loss, grad norm, memory not recorded",)
     assert seen.panel().status is Status.NOT_MEASURED
 
 
@@ -167,3 +168,67 @@ def test_a_run_with_very_many_spikes_writes_the_tallest():
     assert axis.number == len(axis.spikes) > 100
     document = json.loads(pytscope.analyze(run).to_json())
     assert len(document["analyses"]["spikes"]["axes"][0]["spikes"]) == 100
+
+
+def test_nan_in_some_steps_is_above_everything():
+    loss = noise()
+    loss[90:93] = [math.nan, 5.0, -math.inf]
+    axis = only(make_run({"forward": 10}, scalars={"loss": loss}), "loss")
+    (known,) = axis.spikes
+    assert (known.spike.start, known.spike.end, known.spike.recovered) == (90, 92, True)
+    assert math.isnan(known.spike.value)
+    assert axis.not_finite == 2
+    assert found(make_run({"forward": 10}, scalars={"loss": loss})).panel().status is Status.WATCH
+
+
+def test_nan_in_every_third_step_stands_for_no_value():
+    loss = [math.nan if i % 3 else v for i, v in enumerate(noise())]
+    axis = only(make_run({"forward": 10}, scalars={"loss": loss}), "loss")
+    assert axis.spikes == ()
+    assert axis.judged == 67 - 16
+
+
+def test_a_gradient_norm_that_ends_in_nan_is_bad_and_one_skipped_update_is_not():
+    for lost, status in ((20, Status.BAD), (1, Status.OK)):
+        grad_norm = [*noise(seed=2)[:-lost], *[math.nan] * lost]
+        run = make_run({"forward": 10}, scalars={"loss": noise(), "grad_norm": grad_norm})
+        assert found(run).panel().status is status
+
+
+def test_zeros_that_stand_for_no_value_are_not_judged():
+    loss = [0.0 if i % 2 else v for i, v in enumerate(noise())]
+    assert only(make_run({"forward": 10}, scalars={"loss": loss}), "loss").judged == 100 - 16
+    seen = found(make_run({"forward": 10}, scalars={"loss": 0.0}, steps=STEPS))
+    assert "loss: 16 values or fewer that are not 0" in seen.missing
+
+
+def test_what_is_off_the_beat_is_not_explained_by_the_period():
+    at = [*range(20, 200, 12), 146]
+    axis = only(make_run({"forward": 10}, scalars={"loss": raised(noise(), sorted(at), 4)}), "loss")
+    assert [k.spike.start for k in axis.unexplained] == [146]
+
+
+def test_an_axis_that_follows_into_a_lasting_spike_is_beside_it_and_it_beside_the_axis():
+    scalars = {"loss": raised(noise(), [92, 93], 4)}
+    scalars["grad_norm"] = raised(noise(seed=2), range(90, 94), 9)
+    seen = found(make_run({"forward": 10}, scalars=scalars))
+    assert [k.beside for k in seen.axis("loss").spikes] == [("grad_norm",)]
+    assert [k.beside for k in seen.axis("grad_norm").spikes] == [("loss",)]
+
+
+def test_ranks_and_steps_done_again_are_told():
+    log = {"loss": noise(steps=220)}
+    run = make_run({"forward": 10}, ranks=3, attempts=[(0, 120), (100, 100)], scalars=log)
+    seen = found(run)
+    assert (seen.ranks, seen.redone, seen.axis("loss").rank) == (3, 20, run.shown.rank)
+    text = seen.panel().rows[-1].text
+    assert "20 steps done again: only the last pass is looked at" in text
+    assert f"loss, step time of rank {run.shown.rank}; other ranks are not looked at" in text
+
+
+def test_a_loss_of_another_rank_than_the_shown_one_says_its_rank():
+    run = make_run({"forward": 10}, ranks=3, steps=STEPS)
+    logs = make_run({"forward": 10}, ranks=3, scalars={"train_loss": noise()}).timelines[2]
+    seen = found(attrs.evolve(run, timelines=(*run.timelines[:2], logs)))
+    assert (seen.axis("loss").rank, seen.axis("loss").series) == (2, "train_loss")
+    assert seen.axis("step_time").rank == run.shown.rank != 2

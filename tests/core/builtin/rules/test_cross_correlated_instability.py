@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import numpy as np
 import pytest
 
@@ -250,3 +251,100 @@ def spikes_of(run):
 @pytest.mark.parametrize("one", UPSETS, ids=lambda u: f"{u.what}, {u.steps}")
 def test_what_happens_to_several_axes_is_found(one):
     assert sum(one.found(seed) for seed in range(POWER_RUNS)) >= one.least * POWER_RUNS - 1
+
+
+def test_an_axis_that_always_stands_out_somewhere_is_no_part_of_a_bad_batch():
+    """Loss and gradient norm have a cause; a machine that is always busy has another."""
+    busy = noise(10, 3, 2_000)
+    busy[np.random.default_rng(4).permutation(np.arange(20, 2_000))[:90]] *= 3
+    scalars = {}
+    for name, seed in (("loss", 1), ("grad_norm", 2)):
+        values = noise(1.0, seed, 2_000)
+        values[1_000] *= 20
+        scalars[name] = values.tolist()
+    busy[1_000] = 30
+    run = make_run({"forward": busy.tolist()}, scalars=scalars)
+    (finding,) = assert_fires(correlated_instability, run)
+    assert finding.cost_s is None
+    assert finding.severity is Severity.MEDIUM
+    busy[1_000] = 300  # taller than ever: that is no coincidence
+    run = make_run({"forward": busy.tolist()}, scalars=scalars)
+    (finding,) = assert_fires(correlated_instability, run)
+    assert finding.cost_s is not None
+
+
+def test_two_events_are_no_less_than_one():
+    for at in (range(200, 203), [100, 101, 102, 300, 301, 302]):
+        (finding,) = assert_fires(correlated_instability, upset(at=at, step_time=1.0, steps=400))
+        assert "stand out together" in finding.detail
+
+
+def test_one_step_that_is_back_in_the_next_is_a_batch_and_medium():
+    severities = []
+    for at in ([300], [300, 301], [300, 500, 700], [999]):
+        run = upset(at=at, loss=9.0, step_time=1.0, steps=1_000)
+        (finding,) = assert_fires(correlated_instability, run)
+        severities.append(finding.severity)
+        assert ("gone at once" in finding.fix) is (at[-1] in (300, 700))
+    high = Severity.HIGH
+    assert severities == [Severity.MEDIUM, high, high, Severity.MEDIUM]
+
+
+def test_a_loss_that_is_logged_later_is_not_led_by_the_gradient_norm():
+    run = upset(at=range(1_000, 1_060), step_time=1.0, steps=2_000)
+    timeline = run.timelines[0]
+    loss = timeline.column("scalar", "loss")[1].tolist()
+    scalars = {
+        "loss": [v if i % 10 == 9 else None for i, v in enumerate(loss)],
+        "grad_norm": timeline.column("scalar", "grad_norm")[1].tolist(),
+    }
+    (finding,) = assert_fires(correlated_instability, make_run({"forward": 10}, scalars=scalars))
+    assert "before the loss" not in finding.detail
+    assert "leads" not in finding.fix
+
+
+def test_a_burst_of_nan_is_an_instability():
+    run = upset(at=range(200, 204), loss=math.nan, grad_norm=math.nan, step_time=1.0, steps=400)
+    (finding,) = assert_fires(correlated_instability, run)
+    assert finding.steps == ((200, 203),)
+    assert "loss nan, usually 1." in finding.detail
+    assert "back after 4 points" in finding.detail
+
+
+def test_what_a_resumed_optimizer_does_in_its_first_steps_is_explained():
+    run = upset(at=range(203, 210), step_time=1.0, steps=400, attempts=[(0, 200), (200, 200)])
+    assert_quiet(correlated_instability, run)
+
+
+def test_odd_points_have_a_limit_of_their_own_that_is_said():
+    run = upset(at=[200], loss=2.5, step_time=1.0, steps=400)
+    reason = assert_abstains(correlated_instability, run, Inconclusive)
+    assert "(a finding up to 0.001 for odd points)" in reason
+
+
+def test_a_rate_near_its_highest_is_not_called_that():
+    lr = [1e-3 * min(1.0, i / 320) for i in range(400)]
+    run = upset(at=range(300, 303), step_time=1.0, steps=400, scalars={"lr": lr})
+    (finding,) = assert_fires(correlated_instability, run)
+    assert "94% of its highest" in finding.detail
+
+
+def test_values_that_are_all_zero_are_not_measured_and_that_is_said():
+    run = make_run({"forward": 10}, scalars={"loss": 0.0, "grad_norm": 0.0}, steps=200)
+    assert "not 0" in assert_abstains(correlated_instability, run, NotMeasured)
+
+
+def test_it_names_the_rank_that_logged():
+    logs = upset(steps=400, step_time=1.0, ranks=3).timelines[2]
+    run = make_run({"forward": 10}, steps=400, ranks=3)
+    run = attrs.evolve(run, timelines=(*run.timelines[:2], logs))
+    (finding,) = assert_fires(correlated_instability, run)
+    assert finding.ranks == (2,)
+
+
+def test_the_panel_tells_what_a_checkpoint_accounts_for_and_what_not():
+    checkpoint = [30 if i % 70 == 69 else 0 for i in range(400)]
+    report = pytscope.analyze(upset(at=[69, 70], steps=400, phases={"checkpoint": checkpoint}))
+    (panel,) = (panel for panel in report.panels if panel.id == "together")
+    texts = [row.text for row in panel.rows if hasattr(row, "text")]
+    assert "step 69: a checkpoint accounts for step time; not for loss, grad norm beside" in texts

@@ -11,7 +11,7 @@ from pytscope.analyses.event_mask import Event, EventMask
 from pytscope.model.records import Flag
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Floats, Ints, Run, Timeline
-from pytscope.signals.names import EPOCH, LOSS, LR, first_of
+from pytscope.signals.names import EPOCH, GRAD_NORM, LOSS, LR, first_of
 from pytscope.signals.restarts import find_restarts
 from pytscope.stats import period
 
@@ -24,8 +24,10 @@ RARE = 0.05
 """Part of the steps with a raised learning rate up to which it is an event, not a schedule."""
 MOST = 0.5
 """Part of the steps that may hold an event which accounts for anything."""
+RAMP = 0.5
+"""Part of a rise from which the one before or after it makes a climb of them, step by step."""
 AFTER_RAISE = 5
-AFTER_RESUME = 2
+AFTER_RESUME = 5
 
 
 @analyzer("event_mask")
@@ -87,11 +89,20 @@ def _event(
 
 
 def logged(run: Run, names: tuple[str, ...]) -> tuple[Ints, Floats] | None:
+    """Steps and values of a logged series; arguments as for `logged_by`."""
+    found = logged_by(run, names)
+    return None if found is None else found[2:]
+
+
+def logged_by(run: Run, names: tuple[str, ...]) -> tuple[str, int, Ints, Floats] | None:
     """A logged series of the shown rank, else of the lowest rank that has it; ascending.
 
     Args:
         run: The run.
         names: Names that it may have, the likeliest first.
+
+    Returns:
+        Its name, its rank, steps and values; None where no rank has it.
     """
     for timeline in (run.shown, *run.timelines):
         name = first_of(names, timeline.scalars)
@@ -103,7 +114,7 @@ def logged(run: Run, names: tuple[str, ...]) -> tuple[Ints, Floats] | None:
                 order = np.argsort(steps, kind="stable")
                 steps, kept = steps[order], kept[order]
             if len(steps):
-                return steps, kept
+                return name, timeline.rank, steps, kept
     return None
 
 
@@ -120,7 +131,7 @@ def _epochs(run: Run) -> tuple[Ints, str]:
     steps, values = series
     finite = np.isfinite(values)
     steps, whole = steps[finite], np.floor(values[finite] + 1e-6)
-    return steps[1:][np.diff(whole) > 0], "the logged epoch"
+    return steps[1:][whole[1:] > whole[:-1]], "the logged epoch"
 
 
 def _raises(run: Run) -> Ints:
@@ -131,12 +142,18 @@ def _raises(run: Run) -> Ints:
     steps, values = series
     sound = np.isfinite(values) & (values >= 0)
     steps, values = steps[sound], values[sound]
-    raised = (values[1:] >= RAISED * values[:-1]) & (values[:-1] > 0)
+    rises = np.diff(values)
+    before, after = (np.pad(rises, 1)[place : place + len(rises)] for place in (0, 2))
+    climbs = np.maximum(before, after) >= RAMP * rises
+    raised = (values[1:] / RAISED >= values[:-1]) & (values[:-1] > 0) & ~climbs
     at = steps[1:][raised]
     return at if len(at) <= RARE * len(steps) else np.zeros(0, np.int64)
 
 
 def _unknown(run: Run, timeline: Timeline) -> Iterator[str]:
+    """What could account for something, and is not recorded; of runs that log what it is for."""
+    if logged(run, LOSS) is None and logged(run, GRAD_NORM) is None:
+        return
     if logged(run, EPOCH) is None:
         yield "epochs (log `epoch`)"
     if logged(run, LR) is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -18,7 +18,7 @@ from pytscope.analyses.instability import (
     KnownMoment,
     Moment,
 )
-from pytscope.analyses.spikes import AxisSpikes, Spikes
+from pytscope.analyses.spikes import AXES, AxisSpikes, Spikes
 from pytscope.builtin.analyzers.event_mask import logged
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Floats, Ints, Run
@@ -34,8 +34,10 @@ from pytscope.stats import holm
 
 REACH = 5
 """Logged points from the first onset of a joint one to its last, at most."""
-MANY = 3
+MANY = 2
 """Joint onsets from which shifts say what chance is."""
+ADDS = 4
+"""Ways to pair an axis with the others in all points up to which it always adds something."""
 
 
 @attrs.frozen(eq=False)
@@ -94,12 +96,10 @@ def _judged(members: Sequence[_Onsets], mask: EventMask) -> AxisSet | None:
     joints = joint_onsets(places, REACH)
     if not joints:
         return None
-    counts = [len(np.unique(each)) for each in places]
-    if len(joints) >= MANY:
-        by, chance = "shifts", chance_of_many(places, len(grid), REACH)
-    else:
-        closest = min(joint.spread for joint in joints)
-        by, chance = "rates", chance_of_one(counts, len(grid), closest)
+    by, chance = _chance(places, joints, len(grid))
+    added = max(_added(i, members, inside, places, len(grid)) for i in range(len(members)))
+    if added > max(ALPHA, 1 / len(grid)):
+        chance = max(chance, added)
     k = len(members)
     ways = (REACH + 1) ** k - REACH**k
     return AxisSet(
@@ -108,11 +108,53 @@ def _judged(members: Sequence[_Onsets], mask: EventMask) -> AxisSet | None:
         points=len(grid),
         number=len(joints),
         moments=tuple(_moment(joint, members, inside) for joint in joints),
-        expected=len(grid) * ways * math.prod(number / len(grid) for number in counts),
+        expected=len(grid) * ways * math.prod(len(np.unique(each)) / len(grid) for each in places),
         chance=chance,
         corrected=chance,
         by=by,
     )
+
+
+def _chance(places: Sequence[Ints], joints: Sequence[Joint], size: int) -> tuple[str, float]:
+    if len(joints) >= MANY:
+        return "shifts", chance_of_many(places, size, REACH)
+    counts = [len(np.unique(each)) for each in places]
+    return "rates", chance_of_one(counts, size, min(joint.spread for joint in joints))
+
+
+def _added(
+    place: int,
+    members: Sequence[_Onsets],
+    inside: Sequence[Ints],
+    places: Sequence[Ints],
+    size: int,
+) -> float:
+    """Chance that one axis is at the joint onsets of the others, of which there are two or more.
+
+    Axes of one cause, such as the loss and the gradient norm of a hard batch, do not make
+    a third one part of it that stands out every twenty steps. Where it joins once, its
+    onsets count that are as tall as the one that does.
+    """
+    rest = [each for i, each in enumerate(places) if i != place]
+    if len(rest) < 2:  # noqa: PLR2004  # of two axes there are no others together
+        return 0.0
+    anchors = np.unique([int(np.median(_at(rest, joint))) for joint in joint_onsets(rest, REACH)])
+    if not len(anchors):
+        return 0.0
+    mine = places[place]
+    joints = joint_onsets([anchors, mine], REACH)
+    if not joints:
+        return 1.0
+    if len(joints) < MANY:
+        heights = np.array([members[place].spikes[int(i)].z for i in inside[place]])
+        mine = mine[heights >= max(heights[joint.picks[1]] for joint in joints)]
+        if len(anchors) * len(mine) <= ADDS:
+            return 0.0
+    return _chance([anchors, mine], joints, size)[1]
+
+
+def _at(places: Sequence[Ints], joint: Joint) -> list[int]:
+    return [int(each[pick]) for each, pick in zip(places, joint.picks, strict=True)]
 
 
 def _grid(axes: Sequence[AxisSpikes], mask: EventMask) -> Ints:
@@ -170,6 +212,10 @@ def _claim(onsets: dict[str, _Onsets], found: AxisSet) -> None:
         onsets[name] = attrs.evolve(onsets[name], spikes=kept)
 
 
+_Begun = tuple[int, str, str, int]
+"""Where a spike begins, its axis, what accounts for it, and the steps between two values."""
+
+
 def _known(spikes: Spikes) -> Iterator[KnownMoment]:
     """Moments at which two axes or more stand out and at least one is accounted for."""
     every = sorted(
@@ -177,20 +223,28 @@ def _known(spikes: Spikes) -> Iterator[KnownMoment]:
         for axis in spikes.axes
         for known in axis.spikes
     )
-    for near in _together(every):
-        kinds = [kind for _, _, kind, _ in near if kind]
-        axes: Mapping[str, None] = dict.fromkeys(name for _, name, _, _ in near)
-        if kinds and len(axes) > 1:
-            yield KnownMoment(near[0][0], tuple(axes), kinds[0])
+    for group in _together(every):
+        known = [one for one in group if one[2]]
+        near = [one for one in group if one[2] or any(_next_to(one, other) for other in known)]
+        axes, accounted = _names(near), _names(known)
+        if known and len(axes) > 1:
+            yield KnownMoment(near[0][0], axes, known[0][2], accounted)
 
 
-def _together(
-    every: Sequence[tuple[int, str, str, int]],
-) -> Iterator[list[tuple[int, str, str, int]]]:
-    """Spikes in groups that begin within a logged point of each other."""
-    group: list[tuple[int, str, str, int]] = []
+def _names(group: list[_Begun]) -> tuple[str, ...]:
+    there = {one[1] for one in group}
+    return tuple(name for name in AXES if name in there)
+
+
+def _next_to(one: _Begun, other: _Begun) -> bool:
+    return abs(one[0] - other[0]) <= max(one[3], other[3])
+
+
+def _together(every: Sequence[_Begun]) -> Iterator[list[_Begun]]:
+    """Spikes in groups that begin within a few logged points of the first."""
+    group: list[_Begun] = []
     for one in every:
-        if group and one[0] - group[-1][0] > max(one[3], group[-1][3]):
+        if group and one[0] - group[0][0] > REACH * max(one[3], group[0][3]):
             yield group
             group = []
         group.append(one)
