@@ -145,13 +145,13 @@ def test_nothing_is_left_behind() -> None:
     def open_files() -> set[str]:
         return {str(p.readlink()) for p in Path("/proc/self/fd").iterdir() if p.is_symlink()}
 
-    before = open_files(), threading.active_count()
+    threads, files = set(threading.enumerate()), open_files()
     collector, columns, _ = started()
     detail(collector, columns)
-    assert threading.active_count() == before[1] + 1
+    assert len(set(threading.enumerate()) - threads) == 1
     collector.stop()
-    assert threading.active_count() == before[1]
-    assert not any("statm" in name for name in open_files() - before[0])
+    assert set(threading.enumerate()) <= threads
+    assert not any("statm" in name for name in open_files() - files)
 
 
 def test_a_recorded_run_has_the_columns_and_the_analysis(tmp_path: Path) -> None:

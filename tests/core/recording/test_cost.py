@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from pytscope.recording.files import RunFile
 from pytscope.recording.keys import BEGIN, END, LOG
 from pytscope.recording.profiler import Profiler
 from pytscope.recording.writer import ABSORB
-from tests.core.recording.counting import calls
+from tests.core.recording.counting import calls, objects_kept
 
 from .decode import attempt
 from .truth import child, only
@@ -90,15 +89,11 @@ def test_a_stamp_is_two_entries(silent: Profiler, body: Body, entries: int) -> N
 
 
 def test_stamps_leave_nothing_to_the_garbage_collector(silent: Profiler) -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        before = len(gc.get_objects())
+    def steps() -> None:
         for i in range(1_000):
             marks(silent, i)
-        assert len(gc.get_objects()) - before < 10
-    finally:
-        gc.enable()
+
+    assert objects_kept(steps) < 10
 
 
 @pytest.mark.parametrize(("body", "most"), [(marks, 21), (full, 41), (mixed, 31)])

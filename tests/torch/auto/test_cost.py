@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.recording.counting import calls
+from tests.core.recording.counting import calls, objects_kept
 from tests.core.recording.decode import attempt
 from tests.core.recording.truth import child
 from tests.torch.auto.made import AutoProfiler, torch  # skips without pytscope-torch
@@ -93,12 +93,8 @@ def test_entries_a_step(training: Training, silent: Any) -> None:
 
 def test_stamps_leave_nothing_to_the_garbage_collector(training: Training, silent: Any) -> None:
     training(4)
-    gc.collect()
-    before = len(gc.get_objects())
-    training(200)
-    gc.collect()
-    assert len(gc.get_objects()) - before < 20
-    assert len(silent._events) >= 204 * 20
+    assert objects_kept(lambda: training(200)) < 20
+    assert len(silent._events) >= 1_004 * 20
 
 
 def test_naming_looks_at_shapes_and_not_at_steps(training: Training, silent: Any) -> None:
