@@ -49,6 +49,7 @@ FILLING = """
 prof = Profiler(FOLDER + "/run", flush_every=2000, inline=True).start()
 train(prof, 200)
 if RECORDED:
+    prof._provenance._thread.join()  # it takes no room later
     prof._writer.flush()
     while os.path.getsize(FOLDER + "/run/rank00000.pts") % 4096 > 3000:  # room for short records
         for _ in range(10):
@@ -100,6 +101,7 @@ import resource
 prof = Profiler(FOLDER, inline=True, flush_every=50).start()
 train(prof, 100)
 if RECORDED:
+    prof._provenance._thread.join()  # it takes no room later
     prof._writer.flush()
     size = os.path.getsize(FOLDER + "/rank00000.pts") + 500  # room for short records
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
