@@ -15,7 +15,7 @@ from pytscope.model.findings import Finding
 from pytscope_rules_distributed import Exchange, Ranks, Stragglers
 from pytscope_rules_distributed.exchange import GroupKind, RankExchange
 from pytscope_rules_distributed.finding_out import found
-from pytscope_rules_distributed.rules import load_imbalance, slow_link, straggler
+from pytscope_rules_distributed.rules import load_imbalance, pause, slow_link, straggler
 from pytscope_rules_distributed.topology import Place, Ranked
 from tests.rules_distributed.made import MS, Matrix, noise
 
@@ -61,6 +61,35 @@ def coarse(levels: int, sd: float) -> Family:
     )
 
 
+def own_tails(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """Each rank has tails of its own, from nearly Gaussian ones to such without a variance."""
+    freedom = rng.uniform(1.5, 30.0, (ranks, 1))
+    return np.asarray(np.exp(np.minimum(rng.standard_t(freedom, (ranks, steps)) * 0.08, 7.0)))
+
+
+def own_noise(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """Each rank has a standard deviation and a memory of its own."""
+    each = zip(rng.uniform(0.02, 0.3, ranks), rng.uniform(0, 0.9, ranks), strict=True)
+    return np.concatenate([noise(1, steps, sd=d, rho=r, seed=rng, common=0) for d, r in each])
+
+
+def drifting(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """All ranks become slower together, twice as slow in the end."""
+    return np.asarray(np.exp(np.linspace(0, 0.7, steps) + rng.normal(size=(ranks, steps)) * 0.05))
+
+
+def waves(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """Ranks go up and down by a fifth, each in its own time."""
+    at = np.arange(steps) / 7 + rng.uniform(0, 6, (ranks, 1))
+    return np.asarray(np.exp(0.2 * np.sin(at) + rng.normal(size=(ranks, steps)) * 0.03))
+
+
+def collecting(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """Each rank pauses in one of fifty steps, as it does to collect garbage."""
+    pauses = np.where(rng.random((ranks, steps)) < 0.02, 3.0, 1.0)
+    return np.asarray(np.exp(rng.normal(size=(ranks, steps)) * 0.03) * pauses)
+
+
 FAMILIES: dict[str, Family] = {
     "lognormal 1 %, ranks apart by up to 1 %": offset(0.005, 0.01),
     "lognormal 3 %": autoregressive(0.0, 0.03),
@@ -73,8 +102,16 @@ FAMILIES: dict[str, Family] = {
     "Student t3, 10 %": student(3, 0.10),
     "whole milliseconds, 1 %": one_clock(0.01),
     "4 ticks of a millisecond, 1 %": coarse(4, 0.01),
+    "each rank's own tails": own_tails,
+    "each rank's own noise, 2 to 30 %, rho to 0.9": own_noise,
+    "a drift of all ranks": drifting,
+    "waves of 20 % on each rank": waves,
+    "pauses in 2 % of each rank's steps": collecting,
 }
 """What DIST.STRAGGLER's page promises to stay quiet on."""
+
+PAUSING = ("Student t3, 10 %", "each rank's own tails", "pauses in 2 % of each rank's steps")
+"""Those of them that have steps which stand out."""
 
 QUIET: dict[str, Family] = {
     "lognormal 3 %": autoregressive(0.0, 0.03),
@@ -149,7 +186,12 @@ def healthy(family: Family, ranks: int, steps: int, seed: int) -> Stragglers:
 def said_of(stragglers: Stragglers) -> dict[str, list[Finding]]:
     """What the rules on ranks say; nothing where they are inconclusive."""
     said: dict[str, list[Finding]] = {}
-    for rule, given in ((straggler, (stragglers,)), (load_imbalance, (stragglers, None))):
+    rules = (
+        (straggler, (stragglers,)),
+        (pause, (stragglers,)),
+        (load_imbalance, (stragglers, None)),
+    )
+    for rule, given in rules:
         try:
             said[rule.id] = rule(*given)
         except Inconclusive:
@@ -170,6 +212,7 @@ def exchange_of(transfer_ms: npt.ArrayLike) -> Exchange:
         steps=steps,
         wall_ns=int(transfer.max(axis=0).sum()) + steps * MS,
         transfer_ns=int(transfer.mean(axis=0).sum()),
+        least_ns=int(transfer.min(axis=0).sum()),
         wait_ns=0,
         kinds=(GroupKind("tp", groups, Column(transfer)),),
         step=Column(np.arange(1, steps + 1)),
@@ -193,7 +236,9 @@ class Claim:
         steps: Steps of the run.
         rho: Autocorrelation of the noise.
         sd: Its standard deviation.
-        stretch: Steps in which they are slow, or None for all.
+        stretches: Steps in which they are slow, none for all.
+        every: Each of them is slow in one of so many steps, in turn; 0 for all steps.
+        drift: Whether they become slow little by little, and are so in the end.
         hosts: Ranks of one host, 0 where none is known.
     """
 
@@ -203,15 +248,27 @@ class Claim:
     steps: int = 60
     rho: float = 0.3
     sd: float = 0.02
-    stretch: tuple[int, int] | None = None
+    stretches: tuple[tuple[int, int], ...] = ()
+    every: int = 0
+    drift: bool = False
     hosts: int = 0
 
     def stragglers(self, seed: Any) -> Stragglers:
         own = noise(self.ranks, self.steps, sd=self.sd, rho=self.rho, seed=seed) * OWN_MS
-        first, last = self.stretch or (0, self.steps)
-        for rank, factor in self.slow.items():
-            own[rank, first:last] *= factor
+        for place, (rank, factor) in enumerate(self.slow.items()):
+            own[rank] *= 1.0 + (factor - 1.0) * self._when(place)
         return found(ranks_of(own, hosts=self.hosts))
+
+    def _when(self, place: int) -> Matrix:
+        """How much of its slowdown a rank has in every step."""
+        if self.drift:
+            return np.linspace(0.0, 1.0, self.steps)
+        if self.every:
+            return (np.arange(self.steps) % self.every == place % self.every).astype(float)
+        when = np.zeros(self.steps)
+        for first, last in self.stretches or ((0, self.steps),):
+            when[first:last] = 1.0
+        return when
 
     def found(self, seed: Any) -> bool:
         named = {rank for f in said_of(self.stragglers(seed))[straggler.id] for rank in f.ranks}
@@ -228,7 +285,10 @@ CLAIMS = (
     Claim("one of 1,024 ranks 10 % slower, 60 steps", {77: 1.1}, ranks=1024),
     Claim("one of 8 ranks 10 % slower, rho 0.9, 300 steps", {2: 1.1}, steps=300, rho=0.9),
     Claim(
-        "one of 8 ranks 20 % slower in 100 of 300 steps", {2: 1.2}, steps=300, stretch=(150, 250)
+        "one of 8 ranks 20 % slower in 100 of 300 steps",
+        {2: 1.2},
+        steps=300,
+        stretches=((150, 250),),
     ),
     Claim(
         "a node of 8 ranks of 64 10 % slower, 60 steps",
@@ -236,5 +296,34 @@ CLAIMS = (
         64,
         hosts=8,
     ),
+    Claim(
+        "a node of 8 ranks of 64 5 % slower, 200 steps",
+        dict.fromkeys(range(8, 16), 1.05),
+        64,
+        steps=200,
+        hosts=8,
+    ),
+    Claim(
+        "two nodes of 8 ranks of 64 10 % and 20 % slower, 60 steps",
+        dict.fromkeys(range(8, 16), 1.1) | dict.fromkeys(range(40, 48), 1.2),
+        64,
+        hosts=8,
+    ),
+    Claim(
+        "one of 8 ranks 30 % slower in two episodes of 40 of 300 steps",
+        {1: 1.3},
+        steps=300,
+        stretches=((40, 80), (200, 240)),
+    ),
+    Claim(
+        "one of 8 ranks 30 % slower in five episodes of 40 of 1,000 steps",
+        {1: 1.3},
+        steps=1000,
+        stretches=tuple((at, at + 40) for at in range(50, 1000, 200)),
+    ),
+    Claim("two of 8 ranks 30 % slower, in turn, 300 steps", {1: 1.3, 3: 1.3}, steps=300, every=2),
+    Claim("one of 8 ranks drifts to 20 % slower, 300 steps", {2: 1.2}, steps=300, drift=True),
+    Claim("one of 8 ranks drifts to 200 % slower, 300 steps", {2: 3.0}, steps=300, drift=True),
+    Claim("one of 3 ranks 10 % slower, 120 steps", {1: 1.1}, ranks=3, steps=120),
 )
 """What DIST.STRAGGLER finds, noise of 2 % and rho 0.3 unless said otherwise."""

@@ -7,14 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytscope_rules_distributed.attribution import attributed, held_up_ns, saving_ns
+from pytscope_rules_distributed.attribution import (
+    attributed,
+    held_up_ns,
+    saved_at_once_ns,
+    saving_ns,
+)
 
 
 def exact(own):
     """The airport game's split of one step, in fractions."""
     ranks = len(own)
     ordered = sorted(own)
-    base = (ordered[(ranks - 1) // 2] + ordered[ranks // 2]) // 2
+    base = (ordered[(ranks - 1) // 2] + ordered[ranks // 2]) // 2 if ranks > 2 else ordered[0]
     owed = [Fraction(0)] * ranks
     before = base
     for level in sorted({v for v in own if v > base}):
@@ -67,6 +72,28 @@ def test_of_two_ranks_the_slower_would_take_what_the_other_takes():
     own = np.array([[10], [20]])
     slow = np.array([[False], [True]])
     assert saving_ns(own, [np.arange(2)], slow).tolist() == [10]
+
+
+def test_of_two_ranks_what_is_owed_is_what_the_other_waits():
+    own = np.array([[10, 30], [20, 10]])
+    assert held_up_ns(own).tolist() == [10, 20]
+    assert attributed(own).tolist() == [20, 10]
+
+
+def test_single_values_are_held_against_the_others_of_their_step():
+    own = np.array([[10, 10, 90], [10, 50, 10], [20, 10, 80], [12, 10, 10], [10, 10, 10]])
+    cells = own >= 50
+    assert saved_at_once_ns(own, [np.arange(5)], cells).tolist() == [0, 40, 80]
+    assert saved_at_once_ns(own, [np.arange(5)], own > 0).tolist() == [0, 0, 0]
+    stages = [np.arange(3), np.arange(3, 5)]
+    assert saved_at_once_ns(own, stages, cells).tolist() == [0, 40, 80]
+
+
+def test_a_rank_with_more_to_do_saves_what_its_load_does_not_account_for():
+    own = np.array([[10], [10], [10], [30]])
+    slow = np.array([[False], [False], [False], [True]])
+    expected = np.array([[1.0], [1.0], [1.0], [2.0]])
+    assert saving_ns(own, [np.arange(4)], slow, expected).tolist() == [10]
 
 
 def test_a_rank_of_a_fast_stage_saves_nothing():

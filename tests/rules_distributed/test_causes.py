@@ -56,3 +56,10 @@ def test_only_the_steps_of_an_episode_are_looked_at():
     assert (slow.rank, slow.phase, slow.persistent) == (1, "data", False)
     assert abs(slow.onset_step - 120) <= 2
     assert slow.last_step is None
+
+
+def test_the_phase_that_is_longest_on_every_rank_is_no_place():
+    own = noise(6, 60, sd=0.03) * 12
+    own[3] *= 1.5
+    (slow,) = analysed(ranks_run(own)).analyses["stragglers"].slow
+    assert (slow.rank, slow.phase) == (3, "")

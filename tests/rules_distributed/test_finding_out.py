@@ -71,24 +71,6 @@ def test_onset_and_recovery(first, last, onset, recovery):
         assert true is None or abs(told - true) <= 2
 
 
-def test_a_spike_is_a_one_off_and_no_straggler():
-    slow = own()
-    slow[3, 77] *= 40
-    stragglers = found(ranks_of(slow))
-    assert stragglers.slow == ()
-    assert [(one.rank, one.step) for one in stragglers.one_offs] == [(3, 78)]
-    assert stragglers.one_off_ns == pytest.approx(39 * OWN_MS * 1e6, rel=0.2)
-
-
-def test_spikes_that_move_from_rank_to_rank_name_nobody():
-    slow = own(steps=160)
-    for i in range(0, 160, 5):
-        slow[i // 5 % 8, i] *= 3
-    stragglers = found(ranks_of(slow))
-    assert stragglers.slow == ()
-    assert stragglers.one_off_ns > 0.5 * stragglers.held_up_ns
-
-
 def test_a_slow_node_is_one_culprit():
     slow = own(64, 100)
     slow[8:16] *= 1.1
@@ -172,7 +154,7 @@ def test_the_whole_flagged_set_is_what_a_saving_is_told_of():
     slow[2] = slow[5] = 12.0
     stragglers = found(ranks_of(slow))
     assert stragglers.saving.value == pytest.approx(0.2)
-    assert stragglers.saving.low == stragglers.saving.high == pytest.approx(0.2)
+    assert stragglers.saving.low is None  # each step saves the same: a plain sum
     assert [e.owed_ns for e in stragglers.effects if e.owed_ns] == [100_000_000] * 2
 
 

@@ -7,17 +7,23 @@ from pathlib import Path
 import pytest
 
 import pytscope
+from pytscope.builtin.reporters.text import text_report
 from pytscope.model.report import Report
+from pytscope.plugins.declare import RenderOptions
 from pytscope.testing import make_run
 from tests.rules_distributed.made import analysed, outcome, said
 
 CASES = Path(__file__).parents[3] / "shared" / "data" / "legacy_runs" / "cases"
-RULES = ("DIST.STRAGGLER", "DIST.LOAD_IMBALANCE", "DIST.COMM_BOUND", "DIST.SLOW_LINK")
+RULES = ("DIST.STRAGGLER", "DIST.PAUSE", "DIST.LOAD_IMBALANCE", "DIST.COMM_BOUND", "DIST.SLOW_LINK")
 needs_cases = pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not here")
 
 
 def case(name: str, **options) -> Report:
     return analysed(pytscope.open(CASES / name), **options)
+
+
+def reported(report: Report) -> str:
+    return text_report(report, RenderOptions(width=200))
 
 
 def rr(compute: float, comm: float) -> dict[str, float]:
@@ -45,7 +51,7 @@ def test_one_denominator_is_used_and_named():
 
 def test_equal_ranks_are_equal():
     report = analysed(make_run(rr(10, 1), ranks=4, steps=100))
-    assert [outcome(report, rule) for rule in RULES] == [("passed", "")] * 4
+    assert [outcome(report, rule) for rule in RULES] == [("passed", "")] * 5
 
 
 @needs_cases
@@ -59,7 +65,7 @@ def test_two_slow_ranks_of_a_node_are_both_named():
 @pytest.mark.parametrize("name", ["rank_missing", "rank0_missing", "rank_short", "rank_empty"])
 def test_equal_ranks_beside_missing_ones_pass_and_coverage_is_said(name):
     report = case(name)
-    assert [outcome(report, rule) for rule in RULES] == [("passed", "")] * 4
+    assert [outcome(report, rule) for rule in RULES] == [("passed", "")] * 5
     assert any(f.rule.startswith("COVERAGE.RANK") for f in report.findings)
     ranks = report.analyses["ranks"]
     assert ranks.missing or ranks.left_out
@@ -91,6 +97,27 @@ def test_warm_up_is_left_out_on_all_ranks():
     run = make_run({}, ranks={0: {"forward": 10.0, "comm": 1}, 1: {"forward": slow, "comm": 1}})
     assert said(analysed(run, warmup=50), "DIST.STRAGGLER") == []
     assert said(analysed(run, warmup=0), "DIST.STRAGGLER") != []
+
+
+@needs_cases
+@pytest.mark.parametrize("name", ["ranks_two_slow", "ranks_comm_90", "ranks_flat_mixed"])
+def test_a_cost_has_one_denominator(name):
+    """Ranks whose recorded times differ have none that a share could be of, but the steps'."""
+    text = reported(case(name))
+    assert "costs " in text
+    assert "of recorded time)" not in text.partition("COVERAGE")[0].partition("FINDINGS")[2]
+
+
+@needs_cases
+def test_nothing_is_told_of_what_is_nothing():
+    text = reported(case("ranks_wait_in_comm"))
+    assert " 0 ns of " not in text
+    assert "-0.0%" not in text
+    assert "waits least" in text
+    equal = reported(case("rank_missing"))
+    assert "waits least" not in equal
+    assert "none of the 3 ranks compared stands out" in equal
+    assert "rank 2 is not compared: waiting for it counts as transfer" in equal
 
 
 @needs_cases

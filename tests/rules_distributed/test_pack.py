@@ -21,7 +21,7 @@ from tests.rules_distributed.made import analysed, outcome, registry
 
 PROJECT = Path(__file__).parents[2] / "pytscope-rules-distributed" / "pyproject.toml"
 HEADINGS = ["Detects", "Why it matters", "How it decides", "Fix", "Limits", "References"]
-IDS = ("DIST.STRAGGLER", "DIST.LOAD_IMBALANCE", "DIST.COMM_BOUND", "DIST.SLOW_LINK")
+IDS = ("DIST.STRAGGLER", "DIST.PAUSE", "DIST.LOAD_IMBALANCE", "DIST.COMM_BOUND", "DIST.SLOW_LINK")
 
 rules = pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.id)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pytscope.model.findings import Confidence
 from tests.rules_distributed.families import (
     CLAIMS,
     FAMILIES,
     OWN_MS,
+    PAUSING,
     QUIET,
     TRANSFERS,
     healthy,
@@ -27,8 +29,13 @@ def test_no_healthy_rank_is_named(name):
     for ranks, steps, runs in SIZES:
         times = runs if name in HARD else max(runs // 4, 1)
         for seed in range(times):
-            said = said_of(healthy(FAMILIES[name], ranks, steps, seed))["DIST.STRAGGLER"]
-            assert said == [], (ranks, steps, seed)
+            said = said_of(healthy(FAMILIES[name], ranks, steps, seed))
+            assert said["DIST.STRAGGLER"] == [], (ranks, steps, seed)
+            pauses = said["DIST.PAUSE"]
+            if name in PAUSING:
+                assert all(f.confidence is Confidence.SUGGESTIVE for f in pauses)
+            else:
+                assert pauses == [], (ranks, steps, seed)
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -66,7 +73,7 @@ def test_ties_name_nobody(ranks, ms):
     stragglers = found(ranks_of(own, tick_ns=tick_of(own)))
     assert stragglers.slow == ()
     assert stragglers.held_up_ns == 0
-    assert said_of(stragglers) == {"DIST.STRAGGLER": [], "DIST.LOAD_IMBALANCE": []}
+    assert not any(said_of(stragglers).values())
 
 
 @pytest.mark.parametrize("ms", [3.5, 4.49, OWN_MS])

@@ -17,6 +17,9 @@ MOST_PEERS = 64
 """Peers that a rank's phases are compared with; more would not change their median."""
 NAMED = 0.5
 """Part of the excess from which a phase is named as its place."""
+BEYOND_SHARE = 0.3
+"""Part of the other phases' share that a phase takes in when it is named: a rank that is
+slower in all phases alike is slow in none of them."""
 LITTLE = 0.05
 """Part of the time blocked that may lie outside `comm` without being looked for."""
 _MAY_WAIT = COMPUTE_PHASES | {"other"}
@@ -36,28 +39,31 @@ def phase_of(
         steps: Steps to look at.
 
     Returns:
-        None where no phase explains half of it.
+        None where no phase explains half of it, and more than its share.
     """
     every = len(peers) / min(len(peers), MOST_PEERS)
     some = peers[(np.arange(min(len(peers), MOST_PEERS)) * every).astype(np.int64)]
     mine = _own_phases(run, ranks, row, steps)
     others = [_own_phases(run, ranks, int(peer), steps) for peer in some]
     nothing = np.zeros(int(steps.sum()), np.int64)
-    excess: dict[str, float] = {}
-    for phase in {*mine, *(name for other in others for name in other)}:
-        usual = np.median([other.get(phase, nothing) for other in others], axis=0)
-        excess[phase] = _mean(mine.get(phase, nothing) - usual)
+    usual = {
+        phase: np.median([other.get(phase, nothing) for other in others], axis=0)
+        for phase in {*mine, *(name for other in others for name in other)}
+    }
+    excess = {phase: _mean(mine.get(phase, nothing) - usual[phase]) for phase in usual}
     own = ranks.own[:, steps]
     total = max(_mean(own[row] - np.median(own[some], axis=0)), 1.0)
     above = sum(ns for ns in excess.values() if ns > 0)
     if not excess:
         return None
     phase = max(sorted(excess), key=excess.__getitem__)
-    part = excess[phase] / max(total, above)
-    return (phase, min(part, 1.0)) if part >= NAMED else None
+    part = min(excess[phase] / max(total, above), 1.0)
+    share = _mean(usual[phase]) / max(sum(map(_mean, usual.values())), 1.0)
+    least = max(NAMED, share + BEYOND_SHARE * (1.0 - share))
+    return (phase, part) if part >= least else None
 
 
-def _mean(values: Floats) -> float:
+def _mean(values: Ints | Floats) -> float:
     return float(winsorised(np.asarray(values, np.float64)[None])[0].mean())
 
 

@@ -8,32 +8,23 @@ import attrs
 import numpy as np
 
 from pytscope.runs.run import Ints
-from pytscope.stats import Bools, Floats
+from pytscope.stats import Bools, Floats, critical_values, upper_tail
+from pytscope_rules_distributed.episodes import despite_drift, episodes
 from pytscope_rules_distributed.series import (
-    TAIL,
+    ALPHA,
+    FEW,
+    PLAIN,
+    WIDER,
     against_the_others,
+    as_usual,
     effective_sizes,
     false_discovery,
-    heaviest_stretch,
+    ratio,
     winsorised,
 )
-from pytscope_rules_distributed.student import critical, upper_tail
 
 MIN_SLOWDOWN = 0.03
 """Part by which a rank takes longer that is of no account."""
-ALPHA = 0.002
-"""False-discovery rate, over ranks."""
-SURE = 15.0
-"""Independent values from which a verdict is more than a suspicion."""
-PLAIN = 8.0
-"""Standard deviations of single steps by which a level is above the floor beyond doubt,
-however few of the steps are independent."""
-FEW = 20
-"""Steps that a comparison takes at least."""
-_MOST_OF = 0.8
-"""Part of the steps that a stretch covers at most; beyond, all steps tell."""
-_WIDER = 1.0 / (1.0 - 2 * TAIL)
-"""What the winsorised standard deviation is too small by."""
 
 
 @attrs.frozen(eq=False)
@@ -45,9 +36,9 @@ class Effects:
         half: Half of its 95 % interval.
         size: Independent values behind it.
         chance: False-discovery rate at which it is above the smallest slowdown.
-        start: First step of the stretch in which it is highest.
-        stop: Step after the last one of it.
-        whole: Whether the verdict is on all steps, else on that stretch.
+        bounds: First step of each stretch in which it is highest, and the step after its
+            last one; both 0 where there are fewer stretches.
+        whole: Whether the verdict is on all steps, else on those stretches.
         spread: Standard deviation of one value.
         likely: Share of windows in which the series is above the smallest slowdown.
     """
@@ -56,8 +47,7 @@ class Effects:
     half: Floats
     size: Floats
     chance: Floats
-    start: Ints
-    stop: Ints
+    bounds: Ints
     whole: Bools
     spread: Floats
     likely: Floats
@@ -66,6 +56,33 @@ class Effects:
     def found(self) -> Bools:
         """Which series are above the smallest slowdown."""
         return self.chance < ALPHA
+
+    def stretches(self, place: int, steps: int) -> tuple[tuple[int, int], ...]:
+        """The stretches of one series, each with the step after its last one.
+
+        All steps where there is none.
+        """
+        found = self.bounds[place][self.bounds[place, :, 1] > 0]
+        return tuple((int(a), int(b)) for a, b in found) or ((0, steps),)
+
+    def episodic(self, place: int, steps: int) -> Bools:
+        """Which steps lie in the stretches of one series."""
+        found: Bools = np.zeros(steps, np.bool_)
+        for start, stop in self.stretches(place, steps):
+            found[start:stop] = True
+        return found
+
+    def where(self, mask: Bools, other: Effects) -> Effects:
+        """Effects of some series out of another test of them."""
+        of_bounds = mask[:, None, None]
+        names = [f.name for f in attrs.fields(Effects)]
+        pairs = {name: (getattr(other, name), getattr(self, name)) for name in names}
+        return Effects(
+            **{
+                name: np.where(of_bounds if name == "bounds" else mask, *pair)
+                for name, pair in pairs.items()
+            }
+        )
 
 
 def differences(own: Ints | Floats, members: Sequence[Ints]) -> Floats:
@@ -90,98 +107,29 @@ def effects(series: Floats, floor: float) -> Effects:
         series: Logarithms of ratios, a row a series, at least 20 columns, without NaN.
         floor: Logarithm of the smallest ratio that counts.
     """
-    steps = series.shape[1]
     clipped = winsorised(series)
     level = clipped.mean(axis=1)
-    spread = _as_usual(clipped.std(axis=1, ddof=1) * _WIDER)
-    size = -_as_usual(-effective_sizes(series))
+    spread = as_usual(clipped.std(axis=1, ddof=1) * WIDER)
+    size = -as_usual(-effective_sizes(series))
     freedom = np.maximum(size - 1.0, 1.0)
     error = spread / np.sqrt(freedom)  # a short series that remembers varies more than it shows
-    p = upper_tail(_ratio(level - floor, error), freedom)
+    p = upper_tail(ratio(level - floor, error), freedom)
     p = np.where(level - floor >= PLAIN * spread, 0.0, p)
-    part = _stretches(clipped, floor)
+    part = episodes(clipped, floor)
+    p = np.where(part.p <= ALPHA, p, np.minimum(p, despite_drift(clipped, floor)))
     whole = p <= part.p
     chance = false_discovery(np.minimum(1.0, 2.0 * np.minimum(p, part.p)))
+    told = np.where(whole, level, part.level)
     return Effects(
-        level=np.where(whole, level, part.level),
-        half=np.where(whole, critical(freedom) * error, part.half),
+        level=told,
+        half=np.where(whole, critical_values(freedom) * error, part.half),
         size=np.where(whole, size, part.size),
-        chance=np.where((np.where(whole, level, part.level) > floor), chance, 1.0),
-        start=np.where(part.stop > part.start, part.start, 0),
-        stop=np.where(part.stop > part.start, part.stop, steps),
+        chance=np.where(told > floor, chance, 1.0),
+        bounds=part.bounds,
         whole=whole,
         spread=spread,
-        likely=_likely(series, np.maximum(floor, np.where(whole, level, part.level) / 2)),
+        likely=_likely(series, np.maximum(floor, told / 2)),
     )
-
-
-@attrs.frozen(eq=False)
-class _Stretch:
-    """Of every series the stretch in which it is highest, and the probability of that."""
-
-    start: Ints
-    stop: Ints
-    level: Floats
-    half: Floats
-    size: Floats
-    p: Floats
-
-
-def _stretches(values: Floats, floor: float) -> _Stretch:
-    """Where each series is highest, tested against noise that remembers.
-
-    What is left when the stretch is taken out says how much the noise remembers; only a
-    stretch of 15 independent values counts, or one that is beyond doubt. As many stretches
-    are tried as fit in, which the probability pays for.
-    """
-    rows, steps = values.shape
-    start, stop = heaviest_stretch(values - floor)
-    inside = _inside(start, stop, steps)
-    level = _mean(values, inside)
-    start, stop = heaviest_stretch(values - np.maximum(floor, level / 2)[:, None])
-    inside = _inside(start, stop, steps)
-    level, rest = _mean(values, inside), _mean(values, ~inside)
-    length = (stop - start).astype(np.float64)
-    usable = (length >= FEW) & (length <= _MOST_OF * steps) & (level > floor)
-    half, size, p = np.zeros(rows), np.zeros(rows), np.ones(rows)
-    if usable.any():
-        some = np.flatnonzero(usable)
-        flat = values[some] - np.where(inside[some], level[some, None], rest[some, None])
-        whole = -_as_usual(-effective_sizes(flat))
-        size[some] = whole * length[some] / steps
-        freedom = np.maximum(size[some] - 1.0, 1.0)
-        error = _as_usual(flat.std(axis=1, ddof=2) * _WIDER) / np.sqrt(freedom)
-        half[some] = critical(freedom) * error
-        above = level[some] - floor
-        tail = upper_tail(_ratio(above, error), freedom)
-        tried = np.minimum(tail * np.maximum(whole**2 / 2, 1.0), 1.0)
-        plain = above >= PLAIN * error * np.sqrt(freedom)
-        p[some] = np.where(plain, 0.0, np.where(size[some] >= SURE, tried, 1.0))
-    return _Stretch(start, stop, level, half, size, p)
-
-
-def _as_usual(values: Floats) -> Floats:
-    """Values of series, none below the median: a rank is not quieter than its peers by luck."""
-    return np.maximum(values, np.median(values))
-
-
-def _inside(start: Ints, stop: Ints, steps: int) -> Bools:
-    at = np.arange(steps)
-    inside: Bools = (at >= start[:, None]) & (at < stop[:, None])
-    return inside
-
-
-def _mean(values: Floats, where: Bools) -> Floats:
-    count = where.sum(axis=1)
-    total = np.where(where, values, 0.0).sum(axis=1)
-    return np.asarray(total / np.maximum(count, 1))
-
-
-def _ratio(above: Floats, error: Floats) -> Floats:
-    """Multiples of the error; a series without noise is beyond doubt on its side."""
-    certain = np.where(above > 0, np.inf, -np.inf)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.where(error > 0, above / error, certain), posinf=1e9, neginf=-1e9)
 
 
 def _likely(series: Floats, floor: Floats) -> Floats:

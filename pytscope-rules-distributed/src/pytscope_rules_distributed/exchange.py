@@ -8,7 +8,7 @@ import attrs
 
 from pytscope.analyses import Column
 from pytscope.analyses.few import few
-from pytscope.analyses.units import duration, percent
+from pytscope.analyses.units import duration, percent, ranks_named
 from pytscope.model.jsonable import SHORTENED
 from pytscope.model.panels import Meter, Panel, Row, Status, Text
 from pytscope_rules_distributed.topology import Ranked
@@ -89,7 +89,11 @@ class Exchange:
         steps: Steps compared.
         wall_ns: Time they took; what shares are of.
         transfer_ns: Transfer that the steps cannot be shorter by: the mean over ranks.
+        least_ns: That of the ranks with the least, step by step, of several stages or roles:
+            the others may wait for these, which looks the same.
         wait_ns: Waiting, mean over ranks.
+        unseen: Ranks of the job that are not compared: waiting for one of them counts as
+            transfer.
         kinds: Process groups by dimension, where their time was recorded; else the
             cohorts' own exchange.
         moves: What the budget moves between its lines.
@@ -102,7 +106,9 @@ class Exchange:
     steps: int
     wall_ns: int
     transfer_ns: int
+    least_ns: int
     wait_ns: int
+    unseen: tuple[int, ...] = ()
     kinds: tuple[GroupKind, ...] = ()
     moves: tuple[Move, ...] = ()
     step: Column
@@ -136,7 +142,14 @@ class Exchange:
             share = ns / self.wall_ns if self.wall_ns else 0.0
             yield Meter(name, share, duration(ns), "mean over ranks")
         least, most = (f(self.ranks, key=lambda one: one.wait_ns) for f in (min, max))
-        yield Text(
-            f"rank {least.rank} waits least, {duration(least.wait_ns)}; rank {most.rank} most, "
-            f"{duration(most.wait_ns)}"
-        )
+        if most.wait_ns > least.wait_ns:
+            yield Text(
+                f"rank {least.rank} waits least, {duration(least.wait_ns)}; rank {most.rank} "
+                f"most, {duration(most.wait_ns)}"
+            )
+        if self.unseen:
+            verb, them = ("is", "it") if len(self.unseen) == 1 else ("are", "them")
+            yield Text(
+                f"{ranks_named(self.unseen)} {verb} not compared: waiting for {them} counts as "
+                "transfer"
+            )

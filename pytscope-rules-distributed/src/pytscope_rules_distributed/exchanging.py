@@ -45,6 +45,8 @@ def exchange(run: Run, ranks: Ranks) -> Exchange:
         steps=ranks.steps,
         wall_ns=ranks.wall_ns,
         transfer_ns=sum(one.transfer_ns for one in each) // len(each),
+        least_ns=exact_sum(transfer.min(axis=0)),
+        unseen=tuple(sorted({*ranks.missing, *(one.rank for one in ranks.left_out)})),
         wait_ns=sum(one.wait_ns for one in each) // len(each),
         kinds=tuple(_kinds(run, ranks, transfer)),
         moves=tuple(Move(*lines, by_rank) for lines, by_rank in moved.items()),

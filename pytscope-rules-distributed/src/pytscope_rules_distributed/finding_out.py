@@ -11,14 +11,15 @@ from pytscope.model.errors import Inconclusive, NotApplicable
 from pytscope.model.findings import Cost
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Ints, Run, exact_sum
+from pytscope.stats import Floats, critical_values
 from pytscope_rules_distributed.attribution import attributed, held_up_ns, saving_ns
 from pytscope_rules_distributed.causes import phase_of
-from pytscope_rules_distributed.effects import FEW
-from pytscope_rules_distributed.judging import Judged, judge, one_offs, onset
+from pytscope_rules_distributed.effects import Effects, differences
+from pytscope_rules_distributed.judging import Judged, judge, onset
+from pytscope_rules_distributed.pauses import pauses
 from pytscope_rules_distributed.ranks import Ranks
-from pytscope_rules_distributed.series import effective_sizes
-from pytscope_rules_distributed.stragglers import MOST_SPIKES, RankEffect, Straggler, Stragglers
-from pytscope_rules_distributed.student import critical
+from pytscope_rules_distributed.series import FEW, effective_sizes, winsorised
+from pytscope_rules_distributed.stragglers import RankEffect, Straggler, Stragglers
 
 MOST_EXPLAINED = 16
 """Slow ranks whose phases are looked at."""
@@ -56,9 +57,9 @@ def found(ranks: Ranks, run: Run | None = None) -> Stragglers:
         if len(rows) > 1:
             owed[rows] = attributed(own[rows])
             held = max(held, exact_sum(held_up_ns(own[rows])))
-    effects = dict(_effects(ranks, judged, owed))
-    spikes = tuple(one_offs(ranks, judged))
-    slow = sorted(_slow(ranks, judged, effects, run), key=lambda s: (-s.effect.slowdown, s.rank))
+    effects = dict(_effects(ranks, judged, judged.each, owed))
+    told = dict(_effects(ranks, judged, judged.told, owed))
+    slow = sorted(_slow(ranks, judged, told, run), key=lambda s: (-s.effect.slowdown, s.rank))
     causeless = np.setdiff1d(judged.found, judged.loaded)
     spread = float(np.median(judged.each.spread)) if len(judged.compared) else 0.0
     return Stragglers(
@@ -66,8 +67,7 @@ def found(ranks: Ranks, run: Run | None = None) -> Stragglers:
         effects=tuple(effects.values()),
         slow=tuple(slow),
         nodes=tuple(n for n in judged.nodes if np.isin(ranks.index(n.ranks), causeless).any()),
-        one_offs=spikes[:MOST_SPIKES],
-        one_off_ns=sum(one.excess_ns for one in spikes),
+        pauses=pauses(ranks, judged, run),
         wall_ns=ranks.wall_ns,
         held_up_ns=held,
         owed_ns=Column(owed),
@@ -84,11 +84,12 @@ def found(ranks: Ranks, run: Run | None = None) -> Stragglers:
     )
 
 
-def _effects(ranks: Ranks, judged: Judged, owed: Ints) -> Iterator[tuple[int, RankEffect]]:
+def _effects(
+    ranks: Ranks, judged: Judged, each: Effects, owed: Ints
+) -> Iterator[tuple[int, RankEffect]]:
     """Every row that has peers, with its effect."""
     names = {rank: cohort.name for cohort in ranks.cohorts for rank in cohort.ranks}
     medians = np.median(ranks.own, axis=1)
-    each = judged.each
     low, high = np.expm1(each.level - each.half), np.expm1(np.minimum(each.level + each.half, 50))
     for i, row in enumerate(judged.compared.tolist()):
         place = ranks.places[row]
@@ -126,18 +127,31 @@ def _slow(
         phase, part = found or ("", 0.0)
         first, last = onset(judged, row)
         usual = np.median(ranks.own[peers][:, its], axis=0)
+        loaded = bool(row in judged.loaded)
         yield Straggler(
             effect=effects[row],
             persistent=judged.persistent(row),
-            likely=float(judged.each.likely[judged.place(row)]),
+            likely=judged.slow_part(row),
             onset_step=None if first is None else int(steps[judged.at[first]]),
             last_step=None if last is None else int(steps[judged.at[last]]),
+            episodes=tuple(_episodes(ranks, judged, row)),
             confirmed=judged.sure(row),
-            loaded=bool(row in judged.loaded),
+            loaded=loaded,
+            for_load=judged.load_counts and not loaded,
             phase=phase,
             phase_part=part,
-            excess_ns=int(np.median(ranks.own[row, its] - usual)),
+            excess_ns=int(winsorised((ranks.own[row, its] - usual)[None])[0].mean()),
         )
+
+
+def _episodes(ranks: Ranks, judged: Judged, row: int) -> Iterator[tuple[int, int]]:
+    """First and last step of every stretch in which a rank is slow."""
+    steps = ranks.step.values[judged.at]
+    if judged.persistent(row):
+        yield int(steps[0]), int(steps[-1])
+        return
+    for start, stop in judged.told.stretches(judged.place(row), len(steps)):
+        yield int(steps[start]), int(steps[stop - 1])
 
 
 def _saving(ranks: Ranks, judged: Judged, rows: Ints) -> Cost | None:
@@ -149,10 +163,21 @@ def _saving(ranks: Ranks, judged: Judged, rows: Ints) -> Cost | None:
         slow[row, judged.at[judged.slow_steps(row)]] = True
         if judged.persistent(row):
             slow[row] = True
-    saved = saving_ns(ranks.own, judged.members, slow)
+    saved = saving_ns(ranks.own, judged.members, slow, _expected(ranks, judged))
     total = exact_sum(saved) / 1e9
+    if (saved == saved[0]).all():
+        return Cost(total)
     size = float(effective_sizes(saved[None].astype(np.float64))[0])
     freedom = np.array([max(size - 1.0, 1.0)])
-    half = float(critical(freedom)[0]) * float(saved.std()) / np.sqrt(freedom[0])
+    half = float(critical_values(freedom)[0]) * float(saved.std()) / np.sqrt(freedom[0])
     half *= len(saved) / 1e9
     return Cost(total, max(total - half, 0.0), total + half)
+
+
+def _expected(ranks: Ranks, judged: Judged) -> Floats | None:
+    """Multiple of their peers' time that slow ranks take for their load, where that is known."""
+    if ranks.loads is None or judged.load is None or not judged.load_counts:
+        return None
+    given = np.nan_to_num(differences(ranks.loads, judged.members))
+    given[judged.loaded] = 0.0
+    return np.asarray(np.exp(judged.load.power * given))

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import attrs
 import numpy as np
 
 from pytscope.runs.run import Ints
 from pytscope.stats import Bools, Floats
-from pytscope_rules_distributed.effects import (
-    FEW,
-    MIN_SLOWDOWN,
-    SURE,
-    Effects,
-    differences,
-    effects,
-)
-from pytscope_rules_distributed.loads import Loads, loads
+from pytscope_rules_distributed.effects import MIN_SLOWDOWN, Effects, differences, effects
+from pytscope_rules_distributed.loads import MOST_POWER, Loads, loads
 from pytscope_rules_distributed.nodes import SlowNode, slow_nodes
 from pytscope_rules_distributed.ranks import Ranks
-from pytscope_rules_distributed.series import winsorised
+from pytscope_rules_distributed.series import FEW, SURE, winsorised
 
 PERSISTENT = 0.8
 """Share of windows in which a rank is slow from which it always is."""
-SPIKE = 2.0
-"""Multiple of the peers' own time from which one step stands out by itself."""
-LEFT_OVER = 0.2
+LEFT_OVER = 1 / 3
 """Part of a rank's slowdown that its load need not explain to be the reason."""
 _SIGMAS = 4.0
 """About what the smallest slowdown has to be above the noise to be seen on one of many ranks."""
-
-
-@attrs.frozen
-class OneOff:
-    """A single step in which a rank took far longer than its peers.
-
-    Attributes:
-        rank: The rank.
-        step: Number of the step.
-        excess_ns: What it took longer.
-    """
-
-    rank: int
-    step: int
-    excess_ns: int
 
 
 @attrs.frozen(eq=False)
@@ -57,9 +31,11 @@ class Judged:
         series: Logarithms of own times over those of the peers, in the steady steps.
         compared: Rows that have peers.
         each: Their effects, a value for each of `compared`.
+        told: The same; with their load counted, of ranks that are slow for their load.
         load: What goes with the ranks' loads, or None without.
         found: Rows of the ranks that are slow, whatever the reason.
         loaded: Those of them that are so because of their load.
+        guessed: Those of `loaded` that are so only if time grows faster than the load.
         nodes: Hosts that are slow as a whole.
         visible: Smallest slowdown that would have been seen on a usual rank.
     """
@@ -69,11 +45,18 @@ class Judged:
     series: Floats
     compared: Ints
     each: Effects
+    told: Effects
     load: Loads | None
     found: Ints
     loaded: Ints
+    guessed: Ints
     nodes: tuple[SlowNode, ...]
     visible: float
+
+    @property
+    def load_counts(self) -> bool:
+        """Whether the ranks' own steps tell what load costs."""
+        return self.load is not None and self.load.power > 0 and not self.load.assumed
 
     def place(self, row: int) -> int:
         """Where a row is among those compared."""
@@ -81,20 +64,26 @@ class Judged:
 
     def slow_steps(self, row: int) -> Bools:
         """Which of the steady steps a slow rank is slow in."""
-        i, steps = self.place(row), np.arange(len(self.at))
+        steps = len(self.at)
         if self.persistent(row):
-            return np.ones(len(steps), np.bool_)
-        slow: Bools = (steps >= self.each.start[i]) & (steps < self.each.stop[i])
-        return slow
+            return np.ones(steps, np.bool_)
+        return self.told.episodic(self.place(row), steps)
 
     def persistent(self, row: int) -> bool:
         """Whether a slow rank is so nearly all the time."""
-        return bool(self.each.likely[self.place(row)] >= PERSISTENT)
+        return bool(self.told.likely[self.place(row)] >= PERSISTENT)
+
+    def slow_part(self, row: int) -> float:
+        """Part of the windows in which a slow rank is slow; of the steps, if it is so at times."""
+        if self.persistent(row):
+            return float(self.told.likely[self.place(row)])
+        return float(self.slow_steps(row).mean())
 
     def sure(self, row: int) -> bool:
         """Whether enough independent values say so, and there are more than two ranks."""
         cohort = next(rows for rows in self.members if row in rows)
-        return bool(self.each.size[self.place(row)] >= SURE) and len(cohort) > 2  # noqa: PLR2004  # of two, either
+        enough = bool(self.told.size[self.place(row)] >= SURE) and row not in self.guessed
+        return enough and len(cohort) > 2  # noqa: PLR2004  # of two, either
 
 
 def judge(ranks: Ranks) -> Judged:
@@ -115,42 +104,65 @@ def judge(ranks: Ranks) -> Judged:
     load = None
     if ranks.loads is not None:
         load = loads(own, ranks.loads[:, at], members, everywhere)
-    found = compared[each.found]
+    verdicts = _verdicts(series, each, load, compared, floor)
     hosts = tuple(h for h in ranks.hosts if np.isin(ranks.index(h.ranks), compared).all())
     nodes = slow_nodes(hosts, [ranks.ranks[i] for i in compared], series, each, floor)
+    found = compared[verdicts.found]
     together = [ranks.index(node.ranks) for node in nodes]
-    all_found = np.unique(np.concatenate([found, *together]))
     return Judged(
         members=members,
         at=at,
         series=series,
         compared=compared,
         each=each,
+        told=verdicts.told,
         load=load,
-        found=all_found,
-        loaded=_loaded(all_found, compared, series, each, load, floor),
+        found=np.unique(np.concatenate([found, *together])),
+        loaded=compared[verdicts.loaded],
+        guessed=compared[verdicts.guessed],
         nodes=nodes,
         visible=_visible(each, floor),
     )
 
 
-def _loaded(
-    found: Ints, compared: Ints, series: Floats, each: Effects, load: Loads | None, floor: float
-) -> Ints:
-    """Slow ranks of which little is left once their load is counted.
+@attrs.frozen(eq=False)
+class _Verdicts:
+    """Of the ranks compared, their effects, and which are slow, for their load or in any case."""
 
-    The power of the load is an estimate, and what of it is short of the truth is left over.
+    told: Effects
+    found: Bools
+    loaded: Bools
+    guessed: Bools
+
+
+def _verdicts(
+    series: Floats, each: Effects, load: Loads | None, compared: Ints, floor: float
+) -> _Verdicts:
+    """Tell ranks that have more to do from those that are slow for what they have to do.
+
+    A third of a slowdown may be left over, since what load costs is an estimate. Where a
+    rank's load is always the same, time may grow with it or with its square.
     """
-    if load is None or not load.power or not len(found):
-        return found[:0]
-    places = np.searchsorted(compared, found)
-    rest = series[places] - load.power * load.given[found]
-    steps = np.arange(series.shape[1])
-    inside = (steps >= each.start[places, None]) & (steps < each.stop[places, None])
-    inside |= each.whole[places, None]
-    clipped = winsorised(rest)
-    level = np.where(inside, clipped, 0.0).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
-    return np.asarray(found[level <= np.maximum(floor, LEFT_OVER * each.level[places])])
+    none: Bools = np.zeros(len(compared), np.bool_)
+    if load is None or not load.power:
+        return _Verdicts(each, each.found, none, none)
+    given = load.given[compared]
+    bar = np.maximum(floor, LEFT_OVER * each.level)
+    if load.assumed:
+        loaded = each.found & (_left(series - MOST_POWER * given, each) <= bar)
+        guessed = loaded & (_left(series - given, each) > bar)
+        return _Verdicts(each, each.found, loaded, guessed)
+    net = effects(series - load.power * given, floor)
+    by_itself = net.found & (each.level > floor) & (net.level > LEFT_OVER * each.level)
+    found = each.found | by_itself
+    return _Verdicts(each.where(by_itself, net), found, found & ~by_itself, none)
+
+
+def _left(series: Floats, each: Effects) -> Floats:
+    """Levels of series in the steps that verdicts are on."""
+    steps = series.shape[1]
+    where = np.stack([each.whole[i] | each.episodic(i, steps) for i in range(len(series))])
+    return np.asarray(np.where(where, winsorised(series), 0.0).sum(axis=1) / where.sum(axis=1))
 
 
 def _visible(each: Effects, floor: float) -> float:
@@ -160,30 +172,15 @@ def _visible(each: Effects, floor: float) -> float:
     return float(np.expm1(min(floor + _SIGMAS * float(error), 50.0)))
 
 
-def one_offs(ranks: Ranks, judged: Judged) -> Iterator[OneOff]:
-    """Steps in which a rank that is not slow took far longer than its peers, largest first."""
-    series = judged.series
-    if not series.size:
-        return
-    limit = 3.0 + np.sqrt(2.0 * np.log(series.size))
-    bar = np.maximum(np.log(SPIKE), limit * judged.each.spread)
-    mask = series >= bar[:, None]
-    mask[np.isin(judged.compared, judged.found)] = False
-    rows, steps = np.nonzero(mask)
-    own = ranks.own[judged.compared[rows], judged.at[steps]]
-    excess = own * -np.expm1(-series[rows, steps])
-    for i in np.argsort(-excess, kind="stable"):
-        rank = ranks.ranks[int(judged.compared[rows[i]])]
-        yield OneOff(rank, int(ranks.step.values[judged.at[steps[i]]]), int(excess[i]))
-
-
 def onset(judged: Judged, row: int) -> tuple[int | None, int | None]:
-    """First and last steady step of the stretch in which a rank is slow.
+    """First and last steady step of the stretches in which a rank is slow.
 
     Returns:
-        Places among the steady steps; None where the stretch begins with them, or ends.
+        Places among the steady steps; None where the first begins with them, or the last
+        ends.
     """
-    i, steps = judged.place(row), len(judged.at)
+    steps = len(judged.at)
     least = max(FEW // 2, steps // 20)
-    start, stop = int(judged.each.start[i]), int(judged.each.stop[i])
+    stretches = judged.told.stretches(judged.place(row), steps)
+    start, stop = stretches[0][0], stretches[-1][1]
     return (start if start >= least else None), (stop - 1 if stop <= steps - least else None)

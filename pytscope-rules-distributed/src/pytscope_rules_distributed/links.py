@@ -9,9 +9,9 @@ import numpy as np
 
 from pytscope.runs.run import Ints, exact_sum
 from pytscope.stats import Bools
-from pytscope_rules_distributed.effects import SURE, Effects, effects
+from pytscope_rules_distributed.effects import Effects, effects
 from pytscope_rules_distributed.exchange import Exchange, GroupKind
-from pytscope_rules_distributed.series import against_the_others
+from pytscope_rules_distributed.series import SURE, against_the_others
 from pytscope_rules_distributed.topology import Ranked
 
 _FEWEST = 3
@@ -85,9 +85,7 @@ def _slower_than_others(exchange: Exchange, kind: GroupKind, each: Effects) -> I
 def _inside(each: Effects, place: int, steps: int) -> Bools:
     if each.whole[place]:
         return np.ones(steps, np.bool_)
-    at = np.arange(steps)
-    inside: Bools = (at >= each.start[place]) & (at < each.stop[place])
-    return inside
+    return each.episodic(place, steps)
 
 
 def _made(

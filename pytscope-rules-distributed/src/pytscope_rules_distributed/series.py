@@ -7,8 +7,19 @@ import numpy.typing as npt
 
 from pytscope.stats import Bools, Floats
 
+ALPHA = 0.002
+"""False-discovery rate, over ranks."""
+FEW = 20
+"""Steps that a comparison takes at least."""
+SURE = 15.0
+"""Independent values from which a verdict is more than a suspicion."""
+PLAIN = 8.0
+"""Standard deviations of single steps by which a level is above the floor beyond doubt,
+however few of the steps are independent."""
 TAIL = 0.05
 """Part of the values at either end that a winsorised mean pulls in."""
+WIDER = 1.0 / (1.0 - 2 * TAIL)
+"""What the winsorised standard deviation is too small by."""
 _AT_ONCE = 1 << 22
 """Values that are transformed together."""
 _MOST_RHO = 0.99
@@ -43,6 +54,18 @@ def winsorised(values: Floats) -> Floats:
         return values
     ordered = np.partition(values, (cut, steps - 1 - cut), axis=1)
     return np.clip(values, ordered[:, [cut]], ordered[:, [steps - 1 - cut]])
+
+
+def as_usual(values: Floats) -> Floats:
+    """Values of series, none below the median: a rank is not quieter than its peers by luck."""
+    return np.maximum(values, np.median(values))
+
+
+def ratio(above: Floats, error: Floats) -> Floats:
+    """Multiples of the error; a series without noise is beyond doubt on its side."""
+    certain = np.where(above > 0, np.inf, -np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(np.where(error > 0, above / error, certain), posinf=1e9, neginf=-1e9)
 
 
 def effective_sizes(values: Floats) -> Floats:

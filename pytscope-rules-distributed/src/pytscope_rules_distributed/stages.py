@@ -9,9 +9,9 @@ from pytscope.model.errors import Inconclusive, NotApplicable
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Ints, exact_sum
 from pytscope.stats import Floats
-from pytscope_rules_distributed.effects import ALPHA, FEW, Effects, effects
+from pytscope_rules_distributed.effects import Effects, effects
 from pytscope_rules_distributed.ranks import Ranks
-from pytscope_rules_distributed.series import against_the_others
+from pytscope_rules_distributed.series import ALPHA, FEW, against_the_others
 
 MIN_RATIO = 0.10
 """Part by which a stage takes longer that a split by whole layers cannot avoid."""

@@ -12,12 +12,11 @@ from pytscope.analyses.units import count, duration, percent, ranks_named
 from pytscope.model.findings import Cost
 from pytscope.model.jsonable import SHORTENED
 from pytscope.model.panels import Panel, Row, Status, Table, Text
-from pytscope_rules_distributed.judging import OneOff
 from pytscope_rules_distributed.nodes import SlowNode
+from pytscope_rules_distributed.pauses import MOST_SPIKES, Pauses
 from pytscope_rules_distributed.ranks import Ranks
 
 MOST_ROWS = 16
-MOST_SPIKES = 8
 
 
 @attrs.frozen
@@ -56,14 +55,17 @@ class Straggler:
     Attributes:
         effect: It beside its peers.
         persistent: Whether it is slow nearly all the time; else in an episode, or in several.
-        likely: Share of windows in which it is slow.
+        likely: Part of the time in which it is slow: of windows where it nearly always is,
+            else of steps.
         onset_step: Step at which it began, or None when it was so from the beginning.
         last_step: Last step of it, or None when it was so at the end.
+        episodes: First and last step of every stretch in which it is slow.
         confirmed: Whether enough independent values of more than two ranks say so.
         loaded: Whether it is so because it has more to do.
+        for_load: Whether `effect` is what is left when what it has to do is counted.
         phase: Phase in which most of it lies, or an empty string.
         phase_part: Part of it that lies there.
-        excess_ns: What it takes longer a step, of the steps in which it is slow.
+        excess_ns: What it takes longer a step, mean of the steps in which it is slow.
     """
 
     effect: RankEffect
@@ -71,8 +73,10 @@ class Straggler:
     likely: float
     onset_step: int | None
     last_step: int | None
+    episodes: tuple[tuple[int, int], ...]
     confirmed: bool
     loaded: bool
+    for_load: bool
     phase: str
     phase_part: float
     excess_ns: int
@@ -100,11 +104,10 @@ class Stragglers:
         effects: Every rank that has peers, beside them.
         slow: The slow ones, slowest first.
         nodes: Hosts that are slow as a whole.
-        one_offs: Largest single steps of ranks that are not slow.
-        one_off_ns: What all such steps took longer.
+        pauses: Single steps of ranks that are not slow, or None without.
         wall_ns: Time the steps took; what shares are of.
-        held_up_ns: What the slowest rank of each step took longer than the median,
-            summed over steps, of the cohort where that is most.
+        held_up_ns: What the slowest rank of each step took longer than the median, of two
+            ranks than the other, summed over steps, of the cohort where that is most.
         owed_ns: That of each cohort's, split among its ranks; sums to the cohorts' exactly.
         saving: What it would save to have all slow ranks like their peers, seconds.
         saving_loaded: The same of those alone that have more to do.
@@ -122,8 +125,7 @@ class Stragglers:
     effects: tuple[RankEffect, ...] = attrs.field(metadata={SHORTENED: _few_effects})
     slow: tuple[Straggler, ...] = attrs.field(default=(), metadata={SHORTENED: _few_stragglers})
     nodes: tuple[SlowNode, ...] = ()
-    one_offs: tuple[OneOff, ...] = ()
-    one_off_ns: int = 0
+    pauses: Pauses | None = None
     wall_ns: int
     held_up_ns: int
     owed_ns: Column
@@ -149,6 +151,16 @@ class Stragglers:
         return tuple(other for other in cohort.ranks if other != rank)
 
     @property
+    def paused_ns(self) -> int:
+        """What single steps of ranks that are not slow took longer."""
+        return self.pauses.excess_ns if self.pauses else 0
+
+    @property
+    def usual(self) -> str:
+        """What the slowest rank is held against."""
+        return "the other" if self.two else "the median"
+
+    @property
     def held_up_share(self) -> float:
         """Part of the steps' time that all wait for the slowest of them."""
         return self.held_up_ns / self.wall_ns if self.wall_ns else 0.0
@@ -158,9 +170,14 @@ class Stragglers:
         return Panel("ranks", "RANKS", self._headline(), self._status(), self._rows(), order=34)
 
     def _headline(self) -> str:
-        waits = f"{percent(self.held_up_share)} of step time is the slowest rank beyond the median"
+        waits = (
+            f"{percent(self.held_up_share)} of step time is the slowest rank beyond {self.usual}"
+        )
         if not self.slow:
-            return f"no rank stands out · {waits}"
+            known = len(self.ranks.ranks)
+            all_there = not self.ranks.missing and not self.ranks.left_out
+            who = "no rank" if all_there else f"none of the {known:,} ranks compared"
+            return f"{who} stands out · {waits}"
         if self.two:
             one = self.slow[0]
             (other,) = self.peers(one.rank)
@@ -187,11 +204,11 @@ class Stragglers:
         yield Table(header, tuple(rows), right=(0, 2, 3, 4, 5))
         if len(self.effects) > MOST_ROWS:
             yield Text(f"the {MOST_ROWS} slowest of {len(self.effects):,} ranks are shown")
-        if self.one_offs:
-            worst = self.one_offs[0]
+        if self.pauses is not None:
+            worst = self.pauses.longest[0]
             yield Text(
-                f"single steps of other ranks that stand out: {duration(self.one_off_ns)} in all, "
-                f"the longest {duration(worst.excess_ns)} on rank {worst.rank} in step {worst.step}"
+                f"single steps that stand out: {duration(self.pauses.excess_ns)} in all, the "
+                f"longest {duration(worst.excess_ns)} on rank {worst.rank} in step {worst.step}"
             )
 
     def _alike(self) -> str:
@@ -203,7 +220,12 @@ class Stragglers:
 
     def _row(self, effect: RankEffect) -> tuple[str, ...]:
         share = effect.owed_ns / self.wall_ns if self.wall_ns else 0.0
-        interval = f"{effect.low * 100:+.1f} to {effect.high * 100:+.1f}%"
-        beside = (f"{effect.slowdown * 100:+.1f}%", interval)
+        interval = f"{_signed(effect.low)} to {_signed(effect.high)}%"
+        beside = (f"{_signed(effect.slowdown)}%", interval)
         host = " · ".join(part for part in (effect.host, effect.cohort) if part) or "-"
         return (str(effect.rank), host, duration(effect.own_ns), *beside, percent(share))
+
+
+def _signed(part: float) -> str:
+    """A part in percent, with its sign; nothing has none below zero."""
+    return f"{round(part * 100, 1) + 0.0:+.1f}"

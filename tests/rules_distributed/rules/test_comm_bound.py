@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
@@ -33,6 +34,36 @@ def test_a_little_transfer_passes():
 def test_few_steps_are_inconclusive():
     run = ranks_run(noise(4, 12, sd=0.02) * 30, transfer_ms=15.0)
     assert outcome(analysed(run), RULE)[0] == "inconclusive"
+
+
+def test_of_ranks_that_are_not_compared_it_may_be_waiting():
+    own = noise(8, 120, sd=0.02) * 40
+    run = ranks_run(own, parts={4: {"forward": 10.0}})
+    run = attrs.evolve(run, timelines=tuple(t for t in run.timelines if t.rank != 4))
+    (finding,) = said(analysed(run), RULE)
+    assert finding.confidence is Confidence.SUGGESTIVE
+    assert "Rank 4 is not compared: part of it may be waiting for it." in finding.detail
+
+
+def test_roles_that_wait_for_each_other_are_no_transfer():
+    own = noise(8, 120, sd=0.02) * 40
+    own[4:] *= 3
+    places = [{"role": "actor" if r < 4 else "learner"} for r in range(8)]
+    report = analysed(ranks_run(own, places=places))
+    assert said(report, RULE) == []
+    verdict, why = outcome(report, RULE)
+    assert verdict == "inconclusive"
+    assert "stages or roles may wait for each other" in why
+
+
+def test_of_stages_the_one_that_transfers_least_counts():
+    own = noise(8, 120, sd=0.02) * 20
+    places = [{"dp": r % 4, "pp": r // 4} for r in range(8)]
+    groups = [range(4), range(4, 8)]
+    report = analysed(ranks_run(own, places=places, groups=groups, transfer_ms=10.0))
+    (finding,) = said(report, RULE)
+    assert finding.confidence is Confidence.CONFIRMED
+    assert finding.cost_s.value == pytest.approx(119 * 0.010)
 
 
 def crowded_run(cpus: object):

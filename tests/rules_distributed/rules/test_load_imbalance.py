@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pytscope.model.findings import Confidence
 from tests.rules_distributed.made import analysed, noise, outcome, ranks_run, said
@@ -55,4 +56,37 @@ def test_loads_that_never_vary_are_taken_as_proportional_and_that_is_said():
     report = analysed(ranks_run(own, tokens=tokens))
     (finding,) = said(report, RULE)
     assert "time grows with their power" in finding.detail
+    assert said(report, "DIST.STRAGGLER") == []
+
+
+def test_a_rank_with_more_tokens_and_batches_that_differ_are_one_finding():
+    rng = np.random.default_rng(5)
+    tokens = rng.integers(2000, 6000, (8, 200)).astype(float)
+    tokens[3] *= 1.3
+    report = analysed(ranks_run(noise(8, 200, sd=0.02) * tokens / 100, tokens=tokens))
+    (finding,) = said(report, RULE)
+    assert finding.ranks == (3,)
+    assert "Rank 3 has more to do than the others." in finding.detail
+    assert finding.cost_s.value <= report.analyses["stragglers"].held_up_ns / 1e9
+    assert report.folded[0].finding is finding
+    assert said(report, "DIST.STRAGGLER") == []
+
+
+@pytest.mark.parametrize("fixed", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("more", [1.3, 2.0])
+def test_time_that_tokens_do_not_move_makes_nobody_a_straggler(fixed, more):
+    rng = np.random.default_rng(5)
+    tokens = rng.integers(1000, 3000, (8, 200)).astype(float)
+    tokens[3] *= more
+    own = noise(8, 200, sd=0.02) * 40 * (fixed + (1 - fixed) * tokens / 2000)
+    assert said(analysed(ranks_run(own, tokens=tokens)), "DIST.STRAGGLER") == []
+
+
+def test_loads_that_never_vary_may_cost_their_square():
+    tokens = np.full((8, 200), 4096.0)
+    tokens[3] *= 1.5
+    report = analysed(ranks_run(noise(8, 200, sd=0.02) * 20 * (tokens / 4096) ** 2, tokens=tokens))
+    (finding,) = said(report, RULE)
+    assert finding.confidence is Confidence.SUGGESTIVE
+    assert "up to their square" in finding.detail
     assert said(report, "DIST.STRAGGLER") == []

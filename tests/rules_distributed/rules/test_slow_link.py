@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from pytscope.model.findings import Confidence
@@ -26,6 +27,14 @@ def test_an_all_reduce_that_became_slow_is_told_since_when():
     (finding,) = said(analysed(ranks_run(own, transfer_ms=transfer)), RULE)
     assert "from step 20" in finding.title
     assert finding.ranks == ()
+
+
+def test_waiting_for_a_rank_that_is_not_compared_may_look_like_it():
+    late = np.where(np.arange(300) < 200, 0.0, 20.0)
+    run = ranks_run(noise(4, 300, sd=0.02) * 20, parts={1: {"data": late}})
+    run = attrs.evolve(run, timelines=tuple(t for t in run.timelines if t.rank != 1))
+    (finding,) = said(analysed(run), RULE)
+    assert finding.confidence is Confidence.SUGGESTIVE
 
 
 def test_a_late_rank_is_no_slow_link():

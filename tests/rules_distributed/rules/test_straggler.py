@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
@@ -179,3 +180,91 @@ def test_more_work_is_not_a_slow_device():
     (finding,) = said(report, "DIST.LOAD_IMBALANCE")
     assert finding.title == "Rank 2 has more to do than the others"
     assert finding.ranks == (2,)
+
+
+def test_a_slow_device_is_found_among_batches_that_differ():
+    rng = np.random.default_rng(5)
+    tokens = rng.integers(2000, 6000, (8, 200)).astype(float)
+    own = noise(8, 200, sd=0.02) * tokens / 100
+    own[3] *= 1.15
+    report = analysed(ranks_run(own, tokens=tokens))
+    (finding,) = said(report, RULE)
+    assert finding.ranks == (3,)
+    assert finding.confidence is Confidence.CONFIRMED
+    assert finding.title.endswith("slower for its tokens")
+    assert "% more than its tokens account for" in finding.detail
+    slower = next(e.value for e in finding.evidence if e.metric == "slower than peers")
+    assert slower == pytest.approx(15, abs=1)
+    (uneven,) = said(report, "DIST.LOAD_IMBALANCE")
+    held = report.analyses["stragglers"].held_up_ns / 1e9
+    assert uneven.cost_s.value + finding.cost_s.value <= held
+
+
+def test_a_node_is_told_as_one_with_the_mean_of_its_ranks():
+    places = [{"host": f"gpu-{r // 4}", "dp": r} for r in range(16)]
+    slow = dict.fromkeys(range(4, 8), 8.0) | {13: 16.0}
+    (finding,) = said(analysed(run_of(slow, ranks=16, places=places)), RULE)
+    assert finding.title.startswith("Node gpu-1 (ranks 4, 5, 6, 7) and rank 13 hold the others up")
+    assert "Rank 13 takes 15.9 ms" in finding.detail
+    assert "The ranks of node gpu-1 take " in finding.detail
+    assert "Rank 4 takes" not in finding.detail
+
+
+def test_a_threshold_that_drops_a_nodes_ranks_drops_the_node():
+    places = [{"host": f"gpu-{r // 4}", "dp": r} for r in range(16)]
+    run = run_of(dict.fromkeys(range(4, 8), 4.0) | {13: 20.0}, ranks=16, places=places)
+    (finding,) = said(analysed(run, thresholds={RULE: {"min_slowdown": 0.3}}), RULE)
+    assert finding.ranks == (13,)
+    assert "gpu-1" not in finding.title
+
+
+def test_several_episodes_are_told_with_their_steps():
+    late = np.zeros(300)
+    late[40:80] = late[200:240] = 12.0
+    own = noise(8, 300, sd=0.02) * 40
+    (finding,) = said(analysed(ranks_run(own, parts={1: {"forward": late}})), RULE)
+    assert "in 2 episodes: steps 40 to 79, steps 200 to 239" in finding.detail
+    assert finding.steps == ((40, 79), (200, 239))
+
+
+def test_of_two_ranks_what_was_waited_for_one_is_what_the_other_waited():
+    (finding,) = said(analysed(run_of({0: 30.0}, ranks=2)), RULE)
+    by = {e.metric: e.value for e in finding.evidence}
+    assert by["waited for it"] == pytest.approx(finding.cost_s.value, rel=0.01)
+    assert by["slowest rank beyond the other, all steps"] >= by["waited for it"]
+
+
+@pytest.mark.parametrize("skew_ns", [(0, 300 * 10**9, -120 * 10**9, 7), (0, 0, 0, 0)])
+def test_clocks_that_are_minutes_apart_change_nothing(skew_ns):
+    (finding,) = said(analysed(run_of({2: 8.0}, ranks=4, skew_ns=skew_ns)), RULE)
+    assert finding.ranks == (2,)
+
+
+def test_a_slow_rank_in_a_stage_that_waits_costs_nothing():
+    own = noise(16, 120, sd=0.02) * 40
+    own[12:] *= 1.6
+    own[5] *= 1.25
+    places = [{"dp": r % 4, "pp": r // 4} for r in range(16)]
+    groups = [range(at, at + 4) for at in range(0, 16, 4)]
+    report = analysed(ranks_run(own, places=places, groups=groups))
+    assert [one.rank for one in report.analyses["stragglers"].slow] == [5]
+    assert said(report, RULE) == []
+    assert [f.ranks for f in said(report, "DIST.LOAD_IMBALANCE")] == [(12, 13, 14, 15)]
+
+
+def test_a_fast_rank_of_three_makes_nobody_slow():
+    own = noise(3, 120, sd=0.02) * 40
+    own[1] *= 0.8
+    assert outcome(analysed(ranks_run(own)), RULE) == ("passed", "")
+
+
+def test_ranks_restarted_at_different_steps_are_compared_all_the_same():
+    one, other = (
+        run_of({2: 8.0}, ranks=4, attempts=attempts)
+        for attempts in ([(0, 120)], [(0, 60), (60, 60)])
+    )
+    pairs = zip(one.timelines, other.timelines, strict=True)
+    mixed = attrs.evolve(one, timelines=tuple(b if b.rank == 3 else a for a, b in pairs))
+    (finding,) = said(analysed(mixed), RULE)
+    assert finding.ranks == (2,)
+    assert "over 118 steps" in finding.detail

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from pytscope.analyses import Budget
-from pytscope.analyses.units import count, duration, percent
+from pytscope.analyses.units import count, duration, percent, ranks_named
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
-from pytscope_rules_distributed.effects import FEW
 from pytscope_rules_distributed.exchange import Exchange
 from pytscope_rules_distributed.ranks import Ranks
 from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
+from pytscope_rules_distributed.series import FEW
 from pytscope_rules_distributed.topology import crowded
 
 FIX = (
@@ -50,12 +50,15 @@ def comm_bound(
         In each collective the rank that is blocked least came last and waited for nobody:
         what it is blocked is the transfer, step by step and within the ranks that do the
         same work; the last collective of a step and the rest of them apart. What others
-        are blocked beyond that is waiting (DIST.STRAGGLER). Finding when transfer /
-        the steps' time >= min_share, with at least 20 steps. cost_s = the transfer, mean
-        over ranks: the counterfactual hides all of it behind compute. Severity by cost
-        over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low at most
-        below 10 ms. Low at most, and suggestive, where a host runs more ranks than it has
-        processors, for then an exchange also waits for one of those. It accounts for
+        are blocked beyond that is waiting (DIST.STRAGGLER). Of several pipeline stages or
+        roles that with the least counts, since the others may wait for it; inconclusive
+        when only those others pass. Finding when transfer / the steps' time >= min_share,
+        with at least 20 steps. cost_s = the transfer, mean over ranks: the counterfactual
+        hides all of it behind compute. Severity by cost over the steps' time: high from
+        0.20, medium from 0.08, low from 0.02; low at most below 10 ms. Suggestive when
+        ranks of the job are not compared, for waiting for one of them looks the same. Low
+        at most, and suggestive, where a host runs more ranks than it has processors, for
+        then an exchange also waits for one of those. It accounts for
         EFFICIENCY.RECOVERABLE where `communication` is the largest line of that. A sum of
         measured times, no noise: the false-positive rate is zero.
 
@@ -79,19 +82,27 @@ def comm_bound(
         raise Inconclusive(msg)
     if exchange.transfer_share < min_share:
         return
-    a_step = exchange.transfer_ns / exchange.steps
-    severity = severity_of(exchange.transfer_ns, exchange.wall_ns)
+    transfer = exchange.least_ns if len(ranks.cohorts) > 1 else exchange.transfer_ns
+    share = transfer / max(exchange.wall_ns, 1)
+    if share < min_share:
+        need = (
+            f"{percent(exchange.transfer_share)} of step time is exchange, of which stages or "
+            "roles may wait for each other; that cannot be told from transfer"
+        )
+        raise Inconclusive(need)
+    a_step = transfer / exchange.steps
+    severity = severity_of(transfer, exchange.wall_ns)
     shared = _shared(ranks)
+    unsure = bool(shared or exchange.unseen)
     yield Finding(
         severity=max(severity, Severity.LOW, key=lambda s: s.order) if shared else severity,
-        confidence=Confidence.SUGGESTIVE if shared else Confidence.CONFIRMED,
-        title=f"{percent(exchange.transfer_share)} of step time is transfer between ranks",
+        confidence=Confidence.SUGGESTIVE if unsure else Confidence.CONFIRMED,
+        title=f"{percent(share)} of step time is transfer between ranks",
         detail=(
             f"That is {duration(a_step)} a step which no compute hides, whichever rank comes "
-            f"last. Another {percent(exchange.wait_share)} of step time is waiting for other ranks."
-            f"{shared}"
+            f"last.{_waiting(exchange)}{_unseen(exchange)}{shared}"
         ),
-        cost_s=exchange.transfer_ns / 1e9,
+        cost_s=transfer / 1e9,
         evidence=[
             Evidence("transfer a step", a_step / 1e6, "ms"),
             Evidence("waiting a step", exchange.wait_ns / exchange.steps / 1e6, "ms"),
@@ -102,6 +113,22 @@ def comm_bound(
         steps=[(int(exchange.step.values[0]), int(exchange.step.values[-1]))],
         explains=recoverable(budget, "communication"),
     )
+
+
+def _waiting(exchange: Exchange) -> str:
+    """A sentence on waiting; empty without."""
+    if not exchange.wait_ns:
+        return ""
+    return f" Another {percent(exchange.wait_share)} of step time is waiting for other ranks."
+
+
+def _unseen(exchange: Exchange) -> str:
+    """A sentence on ranks that are not compared; empty without."""
+    if not exchange.unseen:
+        return ""
+    verb, one = ("is", "it") if len(exchange.unseen) == 1 else ("are", "one of them")
+    who = ranks_named(exchange.unseen).capitalize()
+    return f" {who} {verb} not compared: part of it may be waiting for {one}."
 
 
 def _shared(ranks: Ranks) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import attrs
+
 from pytscope.analyses import Budget
 from pytscope.analyses.units import duration, percent, ranks_named
-from pytscope.model.findings import Confidence, Evidence, Finding
+from pytscope.model.findings import Confidence, Cost, Evidence, Finding
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
-from pytscope_rules_distributed.effects import SURE
 from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
+from pytscope_rules_distributed.series import SURE
 from pytscope_rules_distributed.stages import Stages
 from pytscope_rules_distributed.stragglers import Stragglers
 
@@ -45,13 +47,14 @@ def load_imbalance(
         swapping the device changes nothing: the division of the work does.
 
     How it decides:
-        (a) A rank that DIST.STRAGGLER's test finds slow, but of which no more than 3 %, or
-        a fifth of its slowdown, is left once ln(own time) is corrected by the load: power x
-        ln(load / median load of the peers). Load is the logged tokens, else samples, unless
-        they are alike on all ranks and yet vary: sums over ranks tell nothing. The
-        power comes from the ranks' own steps by least squares, between 0 and 2, or is 1
-        where each rank always has the same load. (b) Where that correction takes away at
-        least half of sum(max - median) of own times. (c) Without a logged load: when ranks
+        (a) A rank that DIST.STRAGGLER's test finds slow, but not once ln(own time) is
+        corrected by the load: power x ln(load / median load of the peers); a third of its
+        slowdown may be left. Load is the logged tokens, else samples, unless they are alike
+        on all ranks and yet vary: sums over ranks tell nothing. The power comes from the
+        ranks' own steps by least squares, between 0 and 2. Where each rank always has the
+        same load it is 1, and suggestive what only 2 accounts for. (b) Where that
+        correction takes away at least half of sum(max - median) of own times; with (a) they
+        are one finding. (c) Without a logged load: when ranks
         typically differ by at least 10 % in a step, no rank is slow all the time, single
         steps make up less than half, and sum(max - median) is at least 0.08 of the steps'
         time; suggestive. (d) A pipeline stage whose median rank takes at least 10 % longer
@@ -80,10 +83,32 @@ def load_imbalance(
         Analysis" (2025), on sequence lengths and stage partitions.
     """
     explains = recoverable(budget, "straggler_wait")
-    yield from _loaded(stragglers, min_share, explains)
-    yield from _uneven_batches(stragglers, min_share, explains)
+    loaded = list(_loaded(stragglers, min_share, explains))
+    differ = list(_uneven_batches(stragglers, min_share, explains))
+    yield from (
+        _together(loaded[0], differ[0], stragglers.wall_ns)
+        if loaded and differ
+        else (*loaded, *differ)
+    )
     if stages is not None:
         yield from _uneven_stages(stages, min_share, explains)
+
+
+def _together(loaded: Finding, differ: Finding, wall_ns: int) -> Iterator[Finding]:
+    """One finding of ranks that have more to do, and of batches that differ beyond that."""
+    if loaded.cost_s is None or differ.cost_s is None:
+        return
+    cost = loaded.cost_s.value + differ.cost_s.value
+    share = percent(cost * 1e9 / max(wall_ns, 1))
+    yield attrs.evolve(
+        differ,
+        severity=severity_of(cost * 1e9, wall_ns),
+        title=f"Batches differ between ranks: {share} of step time is lost",
+        detail=f"{differ.detail} {loaded.title}. {loaded.detail}",
+        cost_s=Cost(cost),
+        evidence=(*differ.evidence, *loaded.evidence),
+        ranks=loaded.ranks,
+    )
 
 
 def _loaded(
@@ -122,6 +147,8 @@ def _loaded(
 
 def _how(stragglers: Stragglers) -> str:
     """How time grows with the load, and whether that was seen."""
+    if any(one.loaded and not one.confirmed for one in stragglers.slow) and stragglers.load_assumed:
+        return "each rank's are always the same, and time may grow with up to their square"
     if stragglers.load_assumed:
         return "each rank's are always the same, so time is taken as proportional to them"
     return f"time grows with their power {stragglers.load_power:.1f}"
@@ -177,7 +204,7 @@ def _guessed(stragglers: Stragglers, min_share: float) -> bool:
         not stragglers.load_name
         and not stragglers.slow
         and stragglers.spread >= SPREAD
-        and stragglers.one_off_ns < ONE_OFFS * held
+        and stragglers.paused_ns < ONE_OFFS * held
         and held >= max(GUESSED_SHARE, min_share) * stragglers.wall_ns
     )
 

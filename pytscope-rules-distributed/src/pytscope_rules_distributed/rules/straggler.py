@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
+import attrs
+
 from pytscope.analyses import Budget
 from pytscope.analyses.units import count, duration, percent, ranks_named
 from pytscope.model.errors import Inconclusive
 from pytscope.model.findings import Confidence, Evidence, Finding
+from pytscope.model.wording import listed
 from pytscope.plugins.declare import rule
 from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.columns import COMPUTE_PHASES
 from pytscope_rules_distributed.effects import MIN_SLOWDOWN
+from pytscope_rules_distributed.finding_out import MOST_EXPLAINED
 from pytscope_rules_distributed.rules.recoverable import recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
 from pytscope_rules_distributed.stragglers import Straggler, Stragglers
@@ -20,6 +24,7 @@ from pytscope_rules_distributed.stragglers import Straggler, Stragglers
 TOO_NOISY = 0.30
 """Slowdown that has to be visible for the rule to pass."""
 MOST_TOLD = 4
+MOST_EPISODES = 4
 MOST_EVIDENCE = 8
 
 FIXES = {
@@ -72,14 +77,16 @@ def straggler(
         next one's, less the time blocked in between. d = ln(own time / median own time of
         the other ranks of the same stage and role), step by step, in steps in which no
         rank evaluated, saved or compiled; at least 20. A rank is slow when its 5 %
-        winsorised mean of d is above ln(1 + 0.03), or that of the stretch where d is
+        winsorised mean of d is above ln(1 + 0.03), or that of the stretches where d is
         highest, by a one-sided t test with as many values as are independent: the series'
         own autocorrelation says how many; eight standard deviations of a single step above
-        it is slow in any case. A coarse clock's tick is added to the 3 %.
+        it is slow in any case. A drift counts as noise that remembers, and a rank that is
+        slow only if it does not is suggestive. A coarse clock's tick is added to the 3 %.
         False discoveries are held at 0.002 over ranks (Benjamini and Hochberg). A node is
         named when three quarters of its ranks are slow, or when half of them are above
-        the 3 % and its median rank is slow beside the other nodes'. Ranks that log more
-        tokens or samples and are no slower for their load are DIST.LOAD_IMBALANCE's.
+        the 3 % and its median rank is slow beside the other nodes'. Where tokens or samples
+        are logged and vary, d is what is left when they are counted; ranks that are no
+        slower for their load are DIST.LOAD_IMBALANCE's, single steps DIST.PAUSE's.
         Finding when a slow rank takes at least min_slowdown longer and the whole set
         costs at least min_share of the steps' time. Confirmed when half of those named
         have 15 independent values or more, else suggestive; of two ranks always suggestive,
@@ -87,7 +94,8 @@ def straggler(
         in 80 % of windows of 20 steps or more; else an episode. Inconclusive when a rank
         would have to be 30 % slower to be seen.
         cost_s = sum over steps of max own time less the same with the whole set at its
-        peers' median (of two ranks, with the slower one at the other's own time). Severity
+        peers' median, times what its load accounts for (of two ranks, with the slower one
+        at the other's own time). Severity
         by cost over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low
         at most below 10 ms. It accounts for TIMING.BACKWARD_HEAVY, where waiting hides inside
         backward, for TIMING.JITTER, and for EFFICIENCY.RECOVERABLE where the largest line
@@ -133,11 +141,11 @@ def straggler(
         detail=" ".join(_detail(stragglers, slow)),
         cost_s=cost,
         evidence=tuple(_evidence(stragglers, slow)),
-        fix=_fix(stragglers, slow),
+        fix=_fix(_culprits(stragglers, slow)[0]),
         verify="record the run again: the rank's own time in RANKS is that of its peers",
         steps=[(stragglers.ranks.first_step, stragglers.ranks.last_step)]
         if any(one.persistent for one in slow)
-        else [_stretch(stragglers, one) for one in slow],
+        else [episode for one in slow for episode in one.episodes],
         ranks=_ranks(stragglers, slow),
         explains=(
             "TIMING.BACKWARD_HEAVY",
@@ -156,43 +164,76 @@ def _lines(named: Sequence[Straggler], budget: Budget | None) -> Iterator[str]:
 
 
 def _ranks(stragglers: Stragglers, named: Sequence[Straggler]) -> tuple[int, ...]:
-    of_nodes = {rank for node in stragglers.nodes for rank in node.ranks}
-    return tuple(sorted({one.rank for one in named} | of_nodes))
+    slow = {one.rank for one in named}
+    nodes = (node.ranks for node in stragglers.nodes if slow.intersection(node.ranks))
+    return tuple(sorted(slow.union(*nodes)))
 
 
-def _stretch(stragglers: Stragglers, one: Straggler) -> tuple[int, int]:
-    ranks = stragglers.ranks
-    first = ranks.first_step if one.onset_step is None else one.onset_step
-    return first, ranks.last_step if one.last_step is None else one.last_step
+@attrs.frozen
+class _Culprit:
+    """A node, or a rank beside those of nodes.
+
+    Attributes:
+        who: How it is named.
+        takes: The same with a verb, for a sentence.
+        slowdown: Part by which it takes longer.
+        ones: Its slow ranks.
+    """
+
+    who: str
+    takes: str
+    slowdown: float
+    ones: tuple[Straggler, ...]
+
+    @property
+    def phase(self) -> str:
+        """Phase in which most of its ranks are slow; an empty string where they differ."""
+        phases = [one.phase for one in self.ones[:MOST_EXPLAINED]]
+        usual = max(sorted(set(phases)), key=phases.count)
+        return usual if 2 * phases.count(usual) > len(phases) else ""
+
+
+def _culprits(stragglers: Stragglers, named: Sequence[Straggler]) -> list[_Culprit]:
+    """Nodes, and ranks that are slow beside them, slowest first."""
+    found = []
+    for node in stragglers.nodes:
+        who = f"node {node.host} ({ranks_named(node.ranks)})"
+        if ones := tuple(one for one in named if one.rank in node.ranks):
+            found.append(_Culprit(who, f"The ranks of node {node.host} take", node.slowdown, ones))
+    of_nodes = {one.rank for culprit in found for one in culprit.ones}
+    for one in named:
+        if one.rank not in of_nodes:
+            who = f"rank {one.rank}"
+            found.append(_Culprit(who, f"Rank {one.rank} takes", one.effect.slowdown, (one,)))
+    return sorted(found, key=lambda culprit: -culprit.slowdown)
 
 
 def _title(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
-    worst = named[0]
-    longer = percent(worst.effect.slowdown)
-    if stragglers.two or len(stragglers.peers(worst.rank)) == 1:
-        (other,) = stragglers.peers(worst.rank)
-        return f"Rank {worst.rank} takes {longer} longer than rank {other}"
-    parts = [f"node {node.host} ({ranks_named(node.ranks)})" for node in stragglers.nodes]
-    of_nodes = {rank for node in stragglers.nodes for rank in node.ranks}
-    alone = tuple(sorted(one.rank for one in named if one.rank not in of_nodes))
-    parts += [ranks_named(alone)] if alone else []
+    culprits = _culprits(stragglers, named)
+    worst = culprits[0]
+    longer = percent(worst.slowdown)
+    for_load = f" for its {stragglers.load_name}" if named[0].for_load else ""
+    if stragglers.two or len(stragglers.peers(named[0].rank)) == 1:
+        (other,) = stragglers.peers(named[0].rank)
+        return f"Rank {named[0].rank} takes {longer} longer than rank {other}{for_load}"
+    nodes = [culprit.who for culprit in culprits if culprit.who.startswith("node")]
+    alone = [culprit.ones[0].rank for culprit in culprits if culprit.who.startswith("rank")]
+    parts = [*nodes, *([ranks_named(tuple(sorted(alone)))] if alone else [])]
     who = " and ".join(parts)
-    verb = "hold" if len(parts) > 1 or (not stragglers.nodes and len(alone) > 1) else "holds"
+    verb = "hold" if len(culprits) > 1 else "holds"
     where = f", mostly in {worst.phase}" if worst.phase else ""
-    up_to = "" if len(named) == 1 else "up to "
-    return f"{who[0].upper()}{who[1:]} {verb} the others up: {up_to}{longer} slower{where}"
+    up_to = "" if len(culprits) == 1 else "up to "
+    return (
+        f"{who[0].upper()}{who[1:]} {verb} the others up: {up_to}{longer} slower{for_load}{where}"
+    )
 
 
 def _detail(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[str]:
-    for one in named[:MOST_TOLD]:
-        peers = "rank's" if len(stragglers.peers(one.rank)) == 1 else "ranks'"
-        when = "" if one.persistent else f" in {percent(one.likely)} of the time"
-        yield (
-            f"Rank {one.rank} takes {duration(one.excess_ns)} longer a step than the other "
-            f"{peers} median{when}{_since(one)}{_where(one)}."
-        )
-    if len(named) > MOST_TOLD:
-        yield f"So do {count(len(named) - MOST_TOLD, 'rank')} more."
+    culprits = _culprits(stragglers, named)
+    for culprit in culprits[:MOST_TOLD]:
+        yield _told(stragglers, culprit)
+    if len(culprits) > MOST_TOLD:
+        yield f"So do {count(len(culprits) - MOST_TOLD, 'rank')} more."
     if stragglers.saving_own is not None:
         share = stragglers.saving_own.value * 1e9 / max(stragglers.wall_ns, 1)
         yield f"{_if_alike(stragglers, named)} the steps would take {percent(share)} less."
@@ -205,6 +246,22 @@ def _detail(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[str]
     yield f"Compared were {stragglers.ranks.said()}."
 
 
+def _told(stragglers: Stragglers, culprit: _Culprit) -> str:
+    """How much longer a culprit takes, when and where."""
+    one = culprit.ones[0]
+    excess = sum(each.excess_ns for each in culprit.ones) / len(culprit.ones)
+    peers = "rank's" if len(stragglers.peers(one.rank)) == 1 else "ranks'"
+    whose = "its" if len(culprit.ones) == 1 else "their"
+    left = (
+        f", and {percent(culprit.slowdown)} more than {whose} {stragglers.load_name} account for"
+        if one.for_load
+        else ""
+    )
+    where = f", {percent(one.phase_part)} of it in {culprit.phase}" if culprit.phase else ""
+    longer = f"{culprit.takes} {duration(excess)} longer a step than the other {peers} median"
+    return f"{longer}{_when(one)}{where}{left}."
+
+
 def _if_alike(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
     if len(named) > 1:
         return "With all of them like their peers"
@@ -214,16 +271,17 @@ def _if_alike(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
     return "With it like its peers"
 
 
-def _since(one: Straggler) -> str:
+def _when(one: Straggler) -> str:
+    """Since when, until when, and how much of the time a rank is slow."""
+    share = "" if one.persistent else f" in {percent(one.likely)} of the time"
+    if not one.persistent and len(one.episodes) > 1:
+        shown = [f"steps {a} to {b}" for a, b in one.episodes[:MOST_EPISODES]]
+        return f"{share}, in {count(len(one.episodes), 'episode')}: {listed(shown)}"
     if one.onset_step is not None and one.last_step is not None:
-        return f", from step {one.onset_step} to step {one.last_step}"
+        return f"{share}, from step {one.onset_step} to step {one.last_step}"
     if one.onset_step is not None:
-        return f", since step {one.onset_step}"
-    return "" if one.last_step is None else f", until step {one.last_step}"
-
-
-def _where(one: Straggler) -> str:
-    return f", {percent(one.phase_part)} of it in {one.phase}" if one.phase else ""
+        return f"{share}, since step {one.onset_step}"
+    return share if one.last_step is None else f"{share}, until step {one.last_step}"
 
 
 def _evidence(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[Evidence]:
@@ -235,13 +293,13 @@ def _evidence(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[Ev
         yield Evidence("independent values", round(e.size, 1), "steps", rank=rank)
         yield Evidence("waited for it", e.owed_ns / 1e9, "s", rank=rank)
     total = stragglers.held_up_ns / 1e9
-    yield Evidence("slowest rank beyond the median, all steps", total, "s")
+    yield Evidence(f"slowest rank beyond {stragglers.usual}, all steps", total, "s")
 
 
-def _fix(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
-    if stragglers.nodes:
+def _fix(worst: _Culprit) -> str:
+    if worst.who.startswith("node"):
         return NODE_FIX
-    phase = named[0].phase
+    phase = worst.phase
     if phase in FIXES:
         return FIXES[phase]
     return ALONE_FIX.format(phase) if phase and phase not in COMPUTE_PHASES else DEVICE_FIX
