@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,13 +13,16 @@ from pytscope import (
     Outcome,
     PluginError,
     Profiler,
+    PytscopeError,
     Report,
     Run,
     RunNotFound,
     RunUnreadable,
+    Severity,
     UsageError,
 )
 from pytscope.api import opened
+from pytscope.cli import main
 from pytscope.plugins.selection import PluginSelection
 from tests.core.plugins.made import registry
 from tests.core.plugins.throwaway import distribution, pack
@@ -74,6 +80,74 @@ def test_options_reach_the_analysis(recorded: Path) -> None:
     assert report.show_plugins
     assert checks["TIMING.DATALOADER_BOUND"].thresholds["min_share"] == 0.5
     assert checks["COVERAGE.NOT_FINISHED"].outcome is Outcome.DISABLED
+
+
+class TestCheck:
+    def test_it_gives_the_gate(self, recorded: Path) -> None:
+        gate = pytscope.check(recorded, budgets=["steps.total == 30", "loss.last < 1"])
+        assert [one.standing.value for one in gate.judged] == ["passed", "failed"]
+        assert not gate.passed
+        assert gate.report.run.name == "api"
+        assert json.loads(gate.to_json())["schema"] == "pytscope.check/1"
+        run = pytscope.open(recorded)
+        assert pytscope.check(run, budgets="steps.total == 30", fail_on=Severity.HIGH).passed
+
+    def test_it_says_what_the_command_says(self, recorded: Path, capsys: Any) -> None:
+        with pytest.raises(SystemExit):
+            main(["check", str(recorded), "--budget", "loss.last < 1", "--format=json"])
+        told = json.loads(capsys.readouterr().out)
+        made = json.loads(pytscope.check(recorded, budgets="loss.last < 1").to_json())
+        assert told["budgets"] == made["budgets"]
+        assert told["findings"] == made["findings"]
+
+    def test_it_reads_a_baseline_and_writes_nothing(self, recorded: Path, tmp_path: Path) -> None:
+        base = tmp_path / "base.json"
+        relative = "steps.total == baseline"
+        with pytest.raises(UsageError, match="needs a baseline"):
+            pytscope.check(recorded, budgets=relative)
+        with pytest.raises(PytscopeError, match="there is no baseline at"):
+            pytscope.check(recorded, budgets=relative, baseline=base)
+        base.write_text('{"schema": "pytscope.baseline/1", "metrics": {"steps.total": 30}}')
+        before = {p: p.stat().st_mtime_ns for p in (*recorded.rglob("*"), *tmp_path.rglob("*"))}
+        assert pytscope.check(recorded, budgets=relative, baseline=str(base)).passed
+        assert before == {p: p.stat().st_mtime_ns for p in before}
+        base.unlink()
+        assert pytscope.check(recorded, budgets="steps.total == 30", baseline=base).passed
+
+    def test_options_reach_the_analysis(self, recorded: Path) -> None:
+        assert pytscope.check(recorded, budgets="steps.total == 10", steps=(10, 19)).passed
+        ignored = pytscope.check(recorded, fail_on="info", ignore=("COVERAGE", "TIMING"))
+        outcomes = {c.rule: c.outcome for c in ignored.report.checks}
+        assert outcomes["COVERAGE.NOT_FINISHED"] is Outcome.DISABLED
+
+    def test_a_run_without_a_usable_step_does_not_pass(self, recorded: Path) -> None:
+        gate = pytscope.check(recorded, budgets="steps.total == 30", warmup=99)
+        assert not gate.passed
+        assert "30 warm-up" in gate.judged[0].reason
+
+    @pytest.mark.parametrize(
+        ("asked", "said"),
+        [
+            ({}, "nothing to check"),
+            ({"fail_on": "never"}, "nothing to check"),
+            ({"budgets": ["steps.total"]}, "is not METRIC"),
+            ({"budgets": [3]}, "is not METRIC"),
+            ({"budgets": "stps.total == 3"}, "unknown metric"),
+            ({"fail_on": "hgh"}, "is none of"),
+        ],
+    )
+    def test_what_cannot_be_asked(self, recorded: Path, asked: Any, said: str) -> None:
+        with pytest.raises(UsageError, match=said):
+            pytscope.check(recorded, **asked)
+
+    def test_it_loads_nothing_of_comparing(self) -> None:
+        code = (
+            "import sys, pytscope; assert 'pytscope.gates' not in sys.modules; pytscope.check;"
+            "print([m for m in sys.modules if 'pytscope.gates' in m or 'pytscope.diffing' in m])"
+        )
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        assert done.stdout.strip() == b"[]"
 
 
 def test_the_built_ins_have_no_problem_with_a_real_run(recorded: Path) -> None:

@@ -39,6 +39,7 @@ from pytscope.model.records import Flag, StepRecord
 from pytscope.model.report import Check, PluginInfo, Problem, RunSummary
 from pytscope.plugins.registry import load_registry
 from pytscope.plugins.selection import PluginSelection
+from pytscope.runs.attempt import Evaluation
 from pytscope.runs.building import make_run
 from pytscope.runs.run import ReadNote, Run
 from tests.core.builtin.reporters.drawn import REPORTS
@@ -151,6 +152,10 @@ RUNS: dict[str, Run] = {
                 {"kind": "instrumentation", "seams": ["gc"], "accelerator": "", "sync": True}
             ]
         },
+    ),
+    "evaluated": attrs.evolve(
+        make_run({"forward": 9}),
+        evaluations=(Evaluation("test", 0, 0, 100, segments=(("eval", 9),), values={"a": NAN}),),
     ),
     "noted": make_run({"forward": 9}, notes=[ReadNote("damaged", "x", 0), ReadNote("limit", "y")]),
 }

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pytscope.api import analyze, diff, open  # noqa: A004  # `pytscope.open` is the documented name
+    from pytscope.api import analyze, check, diff, open  # noqa: A004  # `pytscope.open` is the documented name
     from pytscope.model.errors import (
         Inconclusive,
         NotApplicable,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {
-    "api": ("analyze", "diff", "open"),
+    "api": ("analyze", "check", "diff", "open"),
     "model.errors": (
         "Inconclusive",
         "NotApplicable",
@@ -117,6 +117,7 @@ __all__ = [
     "__version__",
     "analyze",
     "analyzer",
+    "check",
     "diff",
     "hookimpl",
     "open",

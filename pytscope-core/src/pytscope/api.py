@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytscope.analysis.options import AnalyzeOptions
-from pytscope.analysis.orchestrator import analyze as analyze_run
+from pytscope.analysis.orchestrator import analyzed
 from pytscope.model.comparison import Comparison
-from pytscope.model.errors import RunUnreadable
+from pytscope.model.errors import RunNotFound, RunUnreadable
+from pytscope.model.findings import Severity
+from pytscope.model.gate import Gate
 from pytscope.model.report import Report
 from pytscope.plugins.registry import Registry, load_registry
 from pytscope.plugins.selection import PluginSelection, raises_plugin_errors
@@ -19,6 +21,7 @@ from pytscope.runs.run import Run
 
 if TYPE_CHECKING:  # an analysis needs none of it
     from pytscope.diffing.noise import NoiseStore
+    from pytscope.diffing.options import Unread
 
 
 def open(  # noqa: A001  # read as `pytscope.open`
@@ -54,6 +57,24 @@ def opened(
         failed = [f"{p.stage} of plugin {p.plugin} failed: {p.message}." for p in registry.late]
         error.hint = " ".join(filter(None, (error.hint, *dict.fromkeys(failed))))
         raise
+
+
+def tried(
+    path: str | Path, registry: Registry, *, source: str | None = None, attempt: int | None = None
+) -> Run | Unread:
+    """As `opened`, for a comparison, which goes on without a run that cannot be read.
+
+    Raises:
+        RunNotFound: There is nothing at the path, as after a slip of the fingers.
+    """
+    from pytscope.diffing.options import Unread  # an analysis needs none of it
+
+    try:
+        return opened(path, registry, source=source, attempt=attempt)
+    except (RunNotFound, RunUnreadable) as error:
+        if not Path(path).exists():
+            raise
+        return Unread(str(path), error)
 
 
 def analyze(
@@ -93,6 +114,92 @@ def analyze(
     Raises:
         PytscopeError: One of its kinds says what cannot be done and why.
     """
+    return _analyzed(
+        path_or_run,
+        AnalyzeOptions(
+            warmup=warmup,
+            steps=steps,
+            select=select,
+            ignore=ignore,
+            thresholds=thresholds or {},
+            flops_per_step=flops_per_step,
+            peak_flops=peak_flops,
+            show_plugins=show_plugins,
+            raise_errors=raise_errors or raises_plugin_errors(os.environ),
+        ),
+        plugins,
+        source=source,
+        attempt=attempt,
+    )[0]
+
+
+def _analyzed(
+    path_or_run: str | Path | Run,
+    options: AnalyzeOptions,
+    plugins: PluginSelection | None,
+    *,
+    source: str | None,
+    attempt: int | None,
+) -> tuple[Report, Run]:
+    selection = plugins or PluginSelection.from_environment(os.environ)
+    registry = load_registry(selection, raise_errors=options.raise_errors)
+    if isinstance(path_or_run, Run):
+        run = path_or_run
+    else:
+        run = opened(path_or_run, registry, source=source, attempt=attempt)
+    return analyzed(run, registry, options)
+
+
+def check(
+    path_or_run: str | Path | Run,
+    *,
+    budgets: str | Iterable[str] = (),
+    baseline: str | Path | None = None,
+    fail_on: str | Severity | None = None,
+    source: str | None = None,
+    attempt: int | None = None,
+    warmup: int | None = None,
+    steps: tuple[int | None, int | None] | None = None,
+    select: tuple[str, ...] = (),
+    ignore: tuple[str, ...] = (),
+    thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    flops_per_step: float | None = None,
+    peak_flops: float | None = None,
+    raise_errors: bool = False,
+    plugins: PluginSelection | None = None,
+) -> Gate:
+    """Hold a recorded run to budgets; writes nothing, and reads no settings file.
+
+    Args:
+        path_or_run: A path, as for `open`, or an opened run.
+        budgets: Budgets such as `step_ms.median <= 120`, as `pytscope check`
+            reads them.
+        baseline: File that `pytscope check --update-baseline` wrote, for budgets
+            with `baseline` in them; read only if there is one.
+        fail_on: Severity from which a finding fails the gate, such as `high`;
+            None or `never` for no such budget.
+        source: As for `open`; for a path only.
+        attempt: As for `open`; for a path only.
+        warmup: As for `analyze`, and so the others below.
+        steps: First and last step, both included; None for an open end.
+        select: Rules to check: ids, areas such as `TIMING` or globs.
+        ignore: Rules to leave out, in the same forms.
+        thresholds: Values by rule id and threshold name.
+        flops_per_step: FLOPs of one optimizer step on one rank.
+        peak_flops: Peak FLOP/s of one rank's device.
+        raise_errors: Raise when a plugin fails, instead of reporting it.
+        plugins: Which plugins to load; by default what the environment says.
+
+    Returns:
+        The gate: `passed`, `judged` with every budget, and the analysis as
+        `report`. A run without a usable step does not pass.
+
+    Raises:
+        PytscopeError: One of its kinds says what cannot be done and why.
+    """
+    from pytscope.gates.gating import budgets_of, gate_of
+
+    asked = budgets_of(budgets, baseline, fail_on)
     options = AnalyzeOptions(
         warmup=warmup,
         steps=steps,
@@ -101,16 +208,10 @@ def analyze(
         thresholds=thresholds or {},
         flops_per_step=flops_per_step,
         peak_flops=peak_flops,
-        show_plugins=show_plugins,
         raise_errors=raise_errors or raises_plugin_errors(os.environ),
     )
-    selection = plugins or PluginSelection.from_environment(os.environ)
-    registry = load_registry(selection, raise_errors=options.raise_errors)
-    if isinstance(path_or_run, Run):
-        run = path_or_run
-    else:
-        run = opened(path_or_run, registry, source=source, attempt=attempt)
-    return analyze_run(run, registry, options)
+    report, run = _analyzed(path_or_run, options, plugins, source=source, attempt=attempt)
+    return gate_of(report, run, asked)
 
 
 def diff(
@@ -144,6 +245,10 @@ def diff(
         raise_errors: Raise when a plugin fails, instead of reporting it.
         plugins: Which plugins to load; by default what the environment says.
 
+    Returns:
+        The comparison. A run that cannot be read, or has no step, is in its `left_out` where
+        two others can be compared, and one of each arm.
+
     Raises:
         PytscopeError: One of its kinds says what cannot be done and why.
     """
@@ -156,8 +261,8 @@ def diff(
     selection = plugins or PluginSelection.from_environment(os.environ)
     registry = load_registry(selection, raise_errors=raises)
 
-    def read(given: Sequence[str | Path | Run]) -> list[Run]:
-        return [r if isinstance(r, Run) else opened(r, registry, source=source) for r in given]
+    def read(given: Sequence[str | Path | Run]) -> list[Run | Unread]:
+        return [r if isinstance(r, Run) else tried(r, registry, source=source) for r in given]
 
     second = [vs] if isinstance(vs, str | Path | Run) else vs
     options = CompareOptions(

@@ -81,6 +81,21 @@ def test_of_two_that_explain_each_other_the_first_stays() -> None:
     ]
 
 
+LOW, HIGH = Severity.LOW, Severity.HIGH
+
+
+def test_what_accounts_for_a_graver_finding_heads_its_row() -> None:
+    cause = made("A.CAUSE", 9.0, severity=LOW, explains=["B.EFFECT", "C.EFFECT"])
+    grave, mild = made("B.EFFECT", 10.0, severity=HIGH), made("C.EFFECT", 2.0, severity=LOW)
+    assert shape(cause, mild, grave) == [("A.CAUSE", ["B.EFFECT", "C.EFFECT"])]
+
+
+def test_a_row_stands_where_its_gravest_finding_would() -> None:
+    cause = made("A.CAUSE", 9.0, severity=LOW, explains=["B.EFFECT"])
+    grave, other = made("B.EFFECT", 1.0, severity=HIGH), made("D.ELSE", 50.0)
+    assert shape(cause, other, grave) == [("A.CAUSE", ["B.EFFECT"]), ("D.ELSE", [])]
+
+
 def test_a_rule_does_not_explain_itself() -> None:
     assert shape(made("A.A", 9.0, explains=["A.A"]), made("A.A", 1.0)) == [
         ("A.A", []),
@@ -100,6 +115,7 @@ def test_former_ids_explain_too() -> None:
             made,
             st.sampled_from(["A.A", "B.B", "C.C"]),
             st.none() | st.integers(0, 3).map(float),
+            severity=st.sampled_from(Severity),
             explains=st.lists(st.sampled_from(["A.A", "B.B", "C.C"]), max_size=2),
             steps=st.lists(st.integers(0, 5), max_size=3),
         ),
@@ -113,6 +129,8 @@ def test_nothing_is_lost_and_order_of_arrival_does_not_matter(
     rows = fold(findings)
     shown = [f for row in rows for f in (row.finding, *row.also)]
     assert sorted(map(repr, shown)) == sorted(map(repr, findings))
+    gravest = [min(f.severity.order for f in (row.finding, *row.also)) for row in rows]
+    assert gravest == sorted(gravest)
     shuffled = [*findings]
     random.shuffle(shuffled)
     assert [repr(r) for r in fold(shuffled)] == [repr(r) for r in rows]

@@ -118,7 +118,7 @@ class TestUsage:
             (["--budget", "step_ms.median <= 5%"], "'%' does not fit"),
             (["--budget", "step_ms.median <= baseline"], "needs a baseline"),
             (["--format", "jsn", "--fail-on", "high"], "did you mean 'json'"),
-            (["--format", "json", "--format", "github", "--fail-on", "high"], "both go to"),
+            (["--format", "json", "--format", "github", "--fail-on", "high"], "json and github"),
             (["--format", "text", "--format", "json", "--fail-on", "high"], "two formats"),
             (["--update-baseline"], "which file"),
             (["--baseline", "-", "--fail-on", "high"], "is not the name of a file"),

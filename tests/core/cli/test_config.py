@@ -36,6 +36,11 @@ min_share = 0.1
 """
 
 
+def test_a_file_may_begin_with_the_mark_of_windows(tmp_path):
+    write(tmp_path, "\ufeff[tool.pytscope]\nwarmup = 7\n", "pytscope.toml")
+    assert find_config(tmp_path).warmup == 7
+
+
 def test_every_setting(tmp_path):
     path = write(tmp_path, FULL)
     config = find_config(tmp_path)

@@ -154,7 +154,9 @@ def test_identical_runs_pass(cli, made):
     assert "GATE · passed" in result.out
 
 
-def test_a_noise_store_learns_and_then_judges(cli, made, tmp_path):
+def test_a_noise_store_learns_and_then_says_how_far_apart_runs_are_and_judges_nothing(
+    cli, made, tmp_path
+):
     file = tmp_path / "noise.json"
     bases = [made[f"base{i}"] for i in range(1, 7)]
     result = cli("diff", *bases, "--noise-store", file)
@@ -170,7 +172,28 @@ def test_a_noise_store_learns_and_then_judges(cli, made, tmp_path):
     assert alone["noise"] is None
     assert known["noise"] == pytest.approx(0.002, abs=0.002)
     inside = document(cli, made["base1"], made["base2"], "--noise-store", file)["outcomes"][0]
-    assert inside["verdict"] not in {"regression", "improvement"}
+    assert inside["verdict"] == "cannot tell"
+
+
+@pytest.mark.parametrize("second", [["worse1"], ["worse1", "worse2"], ["alike1"]])
+def test_a_gate_on_too_few_runs_is_not_evaluated_whatever_a_store_holds(
+    cli, made, tmp_path, second
+):
+    file = tmp_path / "noise.json"
+    bases = [made[f"base{i}"] for i in range(1, 7)]
+    cli("diff", *bases, "--noise-store", file)
+    runs = {**made, "alike1": record(tmp_path / "alike", losses(60, 9), config={"lr": 0.1})}
+    others = [runs[name] for name in second]
+    arguments = ("diff", made["base1"], "--vs", *others, "--noise-store", file, "--fail-on")
+    result = cli(*arguments, "regression")
+    assert result.code == 0
+    assert "fail-on: not evaluated: regression:" in result.err
+    assert "OUTCOMES · bad" not in result.out
+    assert "regression" not in result.out.partition("GATE")[0]
+    assert ("more than repeats differ by" in result.out) == ("worse1" in second)
+    assert cli(*arguments, "regression:5%", "--strict").code == 4
+    six = cli("diff", *bases, "--vs", *others, "--fail-on", "regression", "--strict")
+    assert six.code == 4
 
 
 def test_a_part_of_the_steps_is_not_kept(cli, made, tmp_path):
@@ -236,6 +259,38 @@ def test_what_cannot_be_read_is_3(cli, made, tmp_path):
     result = cli("diff", made["base1"], tmp_path / "missing")
     assert (result.code, result.out) == (3, "")
     assert "missing" in result.err
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_compared(cli, made, tmp_path):
+    torn = tmp_path / "torn"
+    torn.mkdir()
+    (torn / "rank00000.pts").write_bytes(b"\0" * 200)
+    with Profiler(tmp_path / "empty", inline=True):
+        pass
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    runs = (made["base1"], torn, made["parted"], bare, tmp_path / "empty")
+    result = cli("diff", *runs)
+    assert result.code == 0
+    assert "● LEFT OUT" in result.out
+    for label, path in (("B", torn), ("D", bare), ("E", tmp_path / "empty")):
+        assert f"{label} ({path}) is left out: " in result.err
+    strict = cli("diff", *runs, "--strict")
+    assert strict.code == 4
+    assert "strict: D is left out: " in strict.err
+    found = document(cli, *runs, "--reproducible")
+    assert [run["label"] for run in found["runs"]] == ["A", "C"]
+    assert [(out["label"], out["arm"]) for out in found["left_out"]] == [
+        ("B", 1), ("D", 1), ("E", 1)
+    ]  # fmt: skip
+    assert str(tmp_path) not in json.dumps(found["left_out"])
+    assert cli("diff", made["base1"], "--vs", torn, bare).code == 3
+
+
+def test_a_slip_of_the_fingers_is_an_error_and_not_a_run_that_is_left_out(cli, made, tmp_path):
+    result = cli("diff", made["base1"], made["parted"], tmp_path / "gone")
+    assert (result.code, result.out) == (3, "")
+    assert f"there is nothing at {tmp_path / 'gone'}" in result.err
 
 
 def test_a_run_without_a_step_is_drawn_and_then_3(cli, made, tmp_path):

@@ -3,11 +3,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from pytscope.cli.gates import at_least, reaching, strict_reasons, unusable_reason, usable
+from pytscope.cli.gates import at_least, exit_code, reaching, strict_reasons
 from pytscope.model.findings import Severity
 from pytscope.model.report import FoldedFinding
 from pytscope.runs.run import ReadNote, Run
-from pytscope.runs.warmup import with_warmup
 from pytscope.testing import make_run
 from tests.core import report_samples as samples
 
@@ -61,9 +60,15 @@ def test_strict_names_what_is_lost():
     assert noted == [lost, "17 bytes of a file"]
 
 
-def test_a_run_of_warm_up_alone_is_not_usable():
-    run = with_warmup(run_of(), 2)
-    assert usable(run.timelines)
-    warm = with_warmup(run, 10)
-    assert not usable(warm.timelines)
-    assert unusable_reason(warm) == "no usable step: of 4 steps found, 4 warm-up"
+@pytest.mark.parametrize(
+    ("failed", "strict", "code", "said"),
+    [
+        ([], [], 0, ""),
+        (["fail-on: bad"], [], 1, "fail-on: bad\n"),
+        ([], ["lost"], 4, "strict: lost\n"),
+        (["fail-on: bad"], ["lost"], 4, "fail-on: bad\nstrict: lost\n"),
+    ],
+)
+def test_strict_hides_no_gate(capsys, failed, strict, code, said):
+    assert exit_code(failed, strict) == code
+    assert capsys.readouterr().err == said

@@ -104,17 +104,16 @@ def test_unseeded_augmentation(column: str):
     assert "numpy" in cause.fix
 
 
-def test_augmentation_by_a_generator_of_its_own():
-    column = {"batch_integers_fingerprint": BATCHES}
-    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=column)
-    assert only(made(scalars=column), b).id is CauseId.AUGMENTATION_OWN_GENERATOR
-
-
-def test_samples_whose_contents_changed():
-    columns = {"batch_samples_fingerprint": BATCHES, "batch_integers_fingerprint": BATCHES}
-    other = {**columns, "batch_integers_fingerprint": changed(BATCHES, 3)}
-    b = made(loss=changed(LOSS, 3), batches=changed(BATCHES, 3), scalars=other)
-    assert only(made(scalars=columns), b).id is CauseId.SAMPLE_CONTENTS
+@pytest.mark.parametrize("key", ["batch_size", "drop_last"])
+def test_batches_of_another_size_are_not_blamed_on_the_sampler(key):
+    there = environment(loaders=[{**environment()["torch"]["loaders"][0], key: 3}])
+    column = {"batch_samples_fingerprint": BATCHES}
+    other = {"batch_samples_fingerprint": changed(BATCHES, 0)}
+    b = made(loss=changed(LOSS, 0), batches=changed(BATCHES, 0), scalars=other, provenance=there)
+    cause = found(made(scalars=column), b).causes[0]
+    assert cause.id is CauseId.DATA
+    assert f"torch.loaders[0].{key}" in cause.keys
+    assert "drew other samples" not in cause.detail
 
 
 def test_an_order_drawn_from_numpy():

@@ -87,6 +87,16 @@ def test_what_changed_at_the_resume_is_named():
     assert cause.keys == ("torch.version",)
 
 
+def test_batches_of_another_size_are_no_lost_place():
+    smaller = [{"batch_size": 4, "sampler": "RandomSampler", "generator_seed": 0}]
+    b = twice(changed(LOSS, 12)[12:], fed=changed(BATCHES, 12)[12:], loaders=smaller)
+    causes = {cause.id: cause.confidence for cause in found(made(), b).causes}
+    assert causes[CauseId.RESUME_CHANGED] is SURE
+    assert causes[CauseId.RESUME_LOADER] is PERHAPS
+    lost = found(made(), twice(changed(LOSS, 12)[12:], fed=BATCHES[:12], loaders=smaller)).causes
+    assert {c.id: c.confidence for c in lost}[CauseId.RESUME_LOADER] is SURE
+
+
 def test_a_run_that_begins_with_the_resume():
     b = made(loss=changed(LOSS, 13)[12:], batches=BATCHES[12:], first_step=12)
     cause = only(made(), b)

@@ -20,7 +20,7 @@ from pytscope.model.comparison import Comparison, Verdict
 from pytscope.model.errors import PluginError
 from pytscope.model.report import Check, FoldedFinding, Outcome, Report
 from pytscope.plugins.declare import RenderOptions, Reporter, reporter
-from pytscope.plugins.guarded import comparing, render_comparison
+from pytscope.plugins.guarded import drawing, render
 from pytscope.plugins.registry import load_registry
 from pytscope.plugins.selection import PluginSelection
 from pytscope.testing import make_run
@@ -168,7 +168,7 @@ def test_what_was_not_evaluated_on_one_side_is_neither_gained_nor_lost():
 
 def drawn_by(one: Reporter, comparison: Comparison | None = None, **more: Any) -> Any:
     reporters = registry(one).reporters
-    return render_comparison(
+    return render(
         {**load_registry(PluginSelection(autoload=False)).reporters, **reporters},
         one.name, comparison or made_up(), RenderOptions(), **more,
     )  # fmt: skip
@@ -189,7 +189,7 @@ def test_one_that_draws_reports_alone_says_which_others_can(core):
         drawn_by(alone)
     assert error.value.hint == "Formats of comparisons: json, markdown, text."
     with pytest.raises(UsageError, match="did you mean 'markdown'"):
-        comparing(core.reporters, "markdwon")
+        drawing(core.reporters, "markdwon", Comparison)
 
 
 @pytest.mark.parametrize("compare_badly", [lambda c, o: 1 / 0, lambda c, o: 7])

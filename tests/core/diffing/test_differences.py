@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from pytscope.diffing.differences import changed, differences
+from pytscope.diffing.differences import NOT_EVERY, changed, differences
 from pytscope.model.comparison import ABSENT, Difference, Kind, Likelihood
 from pytscope.testing import make_run
 from tests.core.diffing.parting import BATCHES, ENVIRONMENT, environment, made
@@ -50,6 +50,15 @@ def test_ranked_by_how_likely_they_change_numbers():
     assert found[1].values == (1, 2)
     assert found[0].why
     assert found[-1].likelihood is Likelihood.HARDLY
+
+
+def test_what_git_could_not_tell_is_not_recorded():
+    here, there = environment(), environment()
+    here["git"] = {"sha": "def", "branch": "main", "dirty": False, "diff_sha256": None}
+    there["git"] = here["git"] | {"dirty": None, "reason": "git took longer than 2 s"}
+    found = by_key(made(provenance=here), made(provenance=there))
+    assert found["git.dirty"].values == (False, ABSENT)
+    assert found["git.dirty"].why == NOT_EVERY
 
 
 def test_fingerprints_and_weights_come_first():

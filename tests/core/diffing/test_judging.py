@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pytscope.diffing.judging import Spread, adjusted, against, by_rank, paired, unpaired, welch
+from pytscope.diffing.judging import adjusted, by_rank, paired, unpaired, welch
 
 
 def test_arms_of_unequal_spread_have_fewer_degrees_of_freedom():
@@ -43,15 +43,6 @@ def test_runs_that_end_in_nan_are_the_worst():
     many = by_rank([1.0] * 12, [nan] * 12, worst_high=True).p
     assert many is not None
     assert many < 0.001
-
-
-def test_a_spread_of_repeats_gives_the_prediction_interval():
-    spread = Spread(1.0, 9, 10, "earlier repeats")
-    judged = against([0.0], [3.3], spread)
-    assert (judged.low, judged.high) == pytest.approx((3.3 - 3.1991, 3.3 + 3.1991), abs=1e-3)
-    assert judged.may_judge
-    assert not against([0.0], [3.3], Spread(1.0, 3, 4, "earlier repeats")).may_judge
-    assert against([0.0], [3.3], Spread(0.0, 9, 10, "earlier repeats")).p is None
 
 
 def test_holm_is_as_strict_as_the_number_of_tests():

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pytest
 
-from pytscope.diffing.arms import repeats_key
+from pytscope.diffing.identity import repeats_key
 from pytscope.diffing.noise import MOST_REPEATS, NoiseStore
 from pytscope.diffing.repeated import without_odd
 from pytscope.model.errors import UsageError

@@ -91,3 +91,36 @@ def test_another_commit_does_not_hide_rounding():
     there["git"] = {"sha": "def", "branch": "main", "dirty": False, "diff_sha256": None}
     causes = found(made(), made(loss=changed(LOSS, 1, 1e-8), provenance=there)).causes
     assert {cause.id for cause in causes} == {CauseId.CODE, CauseId.NONDETERMINISM}
+
+
+def test_code_that_is_not_recorded_may_be_what_rounds():
+    """Adam hardly minds another limit of the gradients' norm, which nothing recorded tells."""
+    there = environment()
+    there["git"] = {"sha": None, "reason": "not a git repository"}
+    cause = only(made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+    assert (cause.id, cause.confidence) == (CauseId.NONDETERMINISM, PERHAPS)
+
+
+def test_code_that_git_could_not_tell_of_one_run_is_not_other_code():
+    here, there = environment(), environment()
+    here["git"] = {"sha": "def", "branch": "main", "dirty": True, "diff_sha256": "x"}
+    untold = {"dirty": None, "diff_sha256": None, "reason": "git took longer than 2 s"}
+    there["git"] = {"sha": "def", "branch": "main", **untold}
+    cause = only(made(provenance=here), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+    assert (cause.id, cause.confidence) == (CauseId.NONDETERMINISM, PERHAPS)
+    assert "whether the code was changed" in cause.detail
+
+
+def test_where_torch_forbids_such_operations_it_is_not_sure():
+    there = environment(determinism={"algorithms": True, "cudnn_benchmark": False})
+    cause = only(made(provenance=there), made(loss=changed(LOSS, 1, 1e-8), provenance=there))
+    assert (cause.id, cause.confidence) == (CauseId.NONDETERMINISM, PERHAPS)
+
+
+def test_between_logged_steps_rounding_may_have_grown_but_not_to_anything():
+    def sparse(values):
+        return [v if i % 10 == 0 else None for i, v in enumerate(values)]
+
+    a = made(loss=sparse(LOSS))
+    assert only(a, made(loss=sparse(changed(LOSS, 3, 0.004)))).id is CauseId.NONDETERMINISM
+    assert only(a, made(loss=sparse(changed(LOSS, 3, 0.1)))).id is CauseId.UNKNOWN

@@ -85,6 +85,15 @@ def test_a_run_against_itself_is_identical():
     assert measured.difference == 0
 
 
+def test_a_run_against_itself_is_identical_also_with_a_loss_that_never_moves():
+    still = make_run({"forward": [1, 2, 3] * 4}, steps=12, scalars={"loss": [0.5] * 12})
+    assert only([still], [still]).verdict is Verdict.IDENTICAL
+    once = make_run({"forward": 1}, steps=1, scalars={"loss": [0.5]})
+    assert only([once], [once]).verdict is Verdict.IDENTICAL
+    other = make_run({"forward": [3, 2, 1] * 4}, steps=12, scalars={"loss": [0.5] * 12})
+    assert only([still], [other]).verdict is Verdict.UNDECIDED
+
+
 def test_a_longer_run_is_compared_where_both_have_been():
     short = make_run({"forward": 1}, scalars={"loss": noisy_loss(1, 100)})
     longer = make_run({"forward": 1}, scalars={"loss": noisy_loss(1, 100) + [0.1] * 100})
@@ -180,33 +189,61 @@ def test_arms_whose_runs_end_in_nan_are_ranked():
     assert "NaN" in single.detail
 
 
-def test_repeats_in_a_store_judge_a_single_run_from_five_on():
-    def of(value, name):
-        return told_run(value, name, lr=0.1)
+def of(value, name):
+    return told_run(value, name, lr=0.1)
 
-    few, enough = NoiseStore(), NoiseStore()
-    for i, value in enumerate([1.00, 1.02, 0.98, 1.01, 0.99, 1.0]):
-        few = few.add(of(value, f"r{i}")) if i < 4 else few
-        enough = enough.add(of(value, f"r{i}"))
-    far = only([of(1.0, "a")], [of(1.3, "b")], few)
+
+def filled(*values):
+    store = NoiseStore()
+    for i, value in enumerate(values):
+        store = store.add(of(value, f"r{i}"))
+    return store
+
+
+@pytest.mark.parametrize("repeats", [3, 6, 60])
+def test_repeats_in_a_store_say_how_far_single_runs_are_apart_and_judge_nothing(repeats):
+    store = filled(*([1.00, 1.02, 0.98, 1.01, 0.99, 1.0] * 10)[:repeats])
+    far = only([of(1.0, "a")], [of(1.3, "b")], store)
     assert far.verdict is Verdict.UNDECIDED
-    assert "outside of what two repeats differ by" in far.detail
-    assert "needs 5 repeats" in far.detail
-    far = only([of(1.0, "a")], [of(1.3, "b")], enough)
-    assert far.verdict is Verdict.REGRESSION
-    assert far.test == "prediction interval of 6 earlier repeats"
-    near = only([of(1.0, "a")], [of(1.01, "b")], enough)
-    assert near.verdict is Verdict.NO_DIFFERENCE
-    unknown = only([told_run(1.0, "a", lr=9)], [told_run(1.3, "b", lr=9)], enough)
-    assert unknown.verdict is Verdict.UNDECIDED
-    assert unknown.noise is None
+    assert (far.p, far.interval_of, far.runs_needed) == (None, "repeats", 3)
+    assert far.test == f"prediction interval of {repeats} earlier repeats"
+    assert far.low > 0
+    assert "outside of what two repeats differ by in 95 of 100 cases" in far.detail
+    assert "one run an arm: no verdict" in far.detail
+    near = only([of(1.0, "a")], [of(1.01, "b")], store)
+    assert near.verdict is Verdict.UNDECIDED
+    assert "inside of what two repeats differ by" in near.detail
+    assert near.runs_needed > 3
 
 
-def test_one_run_against_many_is_held_against_their_spread():
-    first = [told_run(1.0 + 0.01 * i, f"r{i}") for i in range(6)]
-    assert only(first, [told_run(2.0, "x")]).verdict is Verdict.REGRESSION
-    assert only(first, [told_run(1.03, "x")]).verdict is Verdict.NO_DIFFERENCE
-    assert only(first[:3], [told_run(2.0, "x")]).verdict is Verdict.UNDECIDED
+def test_how_well_few_repeats_are_known_is_said():
+    far = only([of(1.0, "a")], [of(1.3, "b")], filled(1.00, 1.02, 0.98))
+    assert "a standard deviation of 0.02, known to be 0.01 to 0.13" in far.detail
+    assert "the gap is 15 times that" in far.detail
+
+
+def test_a_store_says_nothing_of_another_configuration():
+    far = [told_run(1.0, "a", lr=9)], [told_run(1.3, "b", lr=9)]
+    unknown = only(*far, filled(*[1.00, 1.02, 0.98, 1.01]))
+    assert (unknown.verdict, unknown.noise, unknown.interval_of) == (
+        Verdict.UNDECIDED,
+        None,
+        "runs",
+    )
+    assert "earlier repeats in a noise store would say it" in unknown.detail
+
+
+@pytest.mark.parametrize("fewer", [1, 2])
+@pytest.mark.parametrize("more", [3, 6, 20])
+def test_many_runs_against_one_or_two_are_a_statement_as_well(fewer, more):
+    first = [told_run(1.0 + 0.01 * (i % 6), f"r{i}") for i in range(more)]
+    second = [told_run(2.0 + 0.001 * i, f"x{i}") for i in range(fewer)]
+    for arms_given in ((first, second), (second, first)):
+        measured = only(*arms_given)
+        assert measured.verdict is Verdict.UNDECIDED
+        assert measured.test == f"prediction interval of {more} runs of the other arm"
+        assert "outside of what so many repeats differ by" in measured.detail
+        assert "against" in measured.detail
 
 
 def test_what_cannot_be_compared_is_said():

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from pytscope.diffing.siblings import shared_steps
+from pytscope.builtin.analyzers.event_mask import event_mask
+from pytscope.diffing import siblings
 from pytscope.testing import make_run
 from tests.core.diffing.corpus import logged_run, noisy_loss
 
@@ -22,6 +23,11 @@ def run(seed, *, bad=(), batches=None, by=1.8, **more):
     if batches is not None:
         scalars["batch_fingerprint"] = [hash((batches, i)) for i in range(len(loss))]
     return make_run({"forward": 1}, scalars=scalars)
+
+
+def shared_steps(runs, labels):
+    """With the known events of each, as a comparison has them."""
+    return siblings.shared_steps(runs, labels, [event_mask(run) for run in runs])
 
 
 def steps(*runs):
@@ -99,6 +105,27 @@ def test_a_jump_of_the_learning_rate_explains_a_spike():
     smooth = [1e-3 * (1 - i / 500) for i in range(400)]
     assert steps(run(1, bad=[200], lr=jump), run(2, bad=[200], lr=jump)) == []
     assert steps(run(1, bad=[200], lr=smooth), run(2, bad=[200], lr=smooth)) == [200]
+
+
+def test_a_resume_explains_what_follows_it():
+    again = {"attempts": [(0, 200), (200, 200)]}
+
+    def resumed(seed, bad):
+        loss = noisy_loss(seed)
+        loss[bad] *= 1.8
+        return make_run({"forward": 1}, scalars={"loss": loss}, **again)
+
+    assert steps(*(resumed(i, 203) for i in range(2))) == []
+    assert steps(*(resumed(i, 230) for i in range(2))) == [230]
+
+
+def test_a_run_whose_events_are_not_known_is_no_witness():
+    runs = [run(i, bad=[200]) for i in range(3)]
+    known = [event_mask(one) for one in runs]
+    assert len(siblings.shared_steps(runs, "ABC", known)) == 1
+    (shared,) = siblings.shared_steps(runs, "ABC", [known[0], None, known[2]])
+    assert shared.runs == ("A", "C")
+    assert siblings.shared_steps(runs, "ABC", [known[0], None, None]) == ()
 
 
 def test_runs_with_many_spikes_meet_by_chance():

@@ -121,7 +121,7 @@ def test_recorded_time_is_not_held_against_wall():
     assert found["step time"].p is None
 
 
-def test_earlier_repeats_judge_the_step_time_of_single_runs():
+def test_earlier_repeats_say_how_far_apart_the_step_times_of_single_runs_are():
     store = NoiseStore()
     for i in range(6):
         store = store.add(run(i, between=0.02))
@@ -129,5 +129,7 @@ def test_earlier_repeats_judge_the_step_time_of_single_runs():
     reports = [pytscope.analyze(r) for r in runs]
     step = timings(reports, [0, 1], store, runs)[0]
     assert step.metric == "step time"
-    assert step.verdict is Verdict.REGRESSION
-    assert timings(reports, [0, 1])[0].verdict is Verdict.UNDECIDED
+    assert (step.verdict, step.interval_of) == (Verdict.UNDECIDED, "repeats")
+    assert step.low > 0
+    assert "outside of what two repeats differ by" in step.detail
+    assert timings(reports, [0, 1])[0].interval_of == "steps"

@@ -124,6 +124,13 @@ def test_what_cannot_be_judged_whatever_the_run_is_a_usage_error(text, said):
     assert bool(caught.value.hint) is ("does not fit" not in said)
 
 
+@pytest.mark.parametrize("limit", ["1e300 * baseline", "baseline + 1e308"])
+def test_a_limit_that_is_no_number_keeps_nothing(limit):
+    base = attrs.evolve(BASE, metrics={"loss.last": 1.7e308})
+    with pytest.raises(UsageError, match=r"with a baseline of 1\.7e\+308 its limit is no number"):
+        judge(f"loss.last <= {limit}", base)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -182,6 +189,13 @@ def test_a_baseline_of_another_machine_is_said():
     assert made.notes == ("the baseline was made with torch 2.9.0, this run with torch 2.13.0",)
     assert made.panel.rows[-1] == Text(made.notes[0])
     assert gate(run, "step_ms.median <= 200", baseline=base).notes == ()
+
+
+def test_a_baseline_of_another_version_is_said():
+    base = attrs.evolve(BASE, tool_version="9.0.0")
+    (note,) = gate(PLAIN, "step_ms.median <= 2 * baseline", baseline=base).notes
+    assert note.startswith("the baseline was written by pytscope-core 9.0.0, this is ")
+    assert gate(PLAIN, "step_ms.median <= 200", baseline=base).notes == ()
 
 
 def test_the_rank_that_times_are_of_is_said_where_there_are_several():

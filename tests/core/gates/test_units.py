@@ -60,6 +60,11 @@ def test_a_unit_that_does_not_fit_is_refused(unit, into):
         converted(1, unit, into)
 
 
+def test_what_is_too_large_in_the_metrics_unit_is_refused():
+    with pytest.raises(ValueError, match=r"1e\+308 h is too large for a number"):
+        converted(1e308, "h", "ms")
+
+
 @pytest.mark.parametrize("value", [20, -2, 1.01])
 def test_a_share_without_its_percent_sign_is_refused(value):
     with pytest.raises(ValueError, match="a share is a fraction"):

@@ -116,7 +116,8 @@ def test_a_rule_that_is_not_loaded_is_no_severity():
     [
         *("", "x", "phase.share", "phase..share", "phase.", "memory.high"),
         *("scalar.loss", "scalar..last", "analyses.timing", "analyses.timing.clock"),
-        *("analyses.timing.nothing", "analyses.budget.x"),
+        *("analyses.timing.nothing", "analyses.budget.x", "analyses", "analyses."),
+        "analyses.budget.lines.\u00b2.ns",
     ],
 )
 def test_what_names_nothing_is_unknown(name):

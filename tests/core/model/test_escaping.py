@@ -19,6 +19,13 @@ def test_ordinary_text_stays():
     assert visible(text) == text
 
 
+def test_what_a_ci_service_takes_for_a_command_is_shown():
+    assert visible("::error::x\n  ::a b::", keep="\n") == "\\x3a:error::x\n  \\x3a:a b::"
+    assert visible("x ##[add-mask]y ##vso[task]z") == "x \\x23#[add-mask]y \\x23#vso[task]z"
+    for harmless in ("at::native::add", "a :: b", "## heading", "C#[x]", "f::g ::"):
+        assert visible(harmless) == harmless
+
+
 def test_kept_characters_stay():
     assert visible("a\nb\tc", keep="\n") == "a\nb\\tc"
 

@@ -4,9 +4,9 @@ import attrs
 import pytest
 
 from pytscope.model.errors import UsageError
+from pytscope.model.gate import Gate
 from pytscope.plugins.declare import RenderOptions, reporter
-from pytscope.plugins.gated import gated, must_draw_gates
-from pytscope.plugins.guarded import render
+from pytscope.plugins.guarded import drawing, render
 from pytscope.plugins.isolation import Guard, Origin
 from pytscope.plugins.loading import LoadedPlugin, load_builtins
 from pytscope.plugins.registry import build_registry
@@ -45,26 +45,25 @@ REPORTERS = REGISTRY.reporters
 
 def test_a_plugins_reporter_draws_a_gate():
     gate = made_gate(*ALL)
-    text, report = render(gated(REPORTERS, gate), "short", gate.report, RenderOptions())
+    text, drawn = render(REPORTERS, "short", gate, RenderOptions())
     assert text == "False 0\n"
-    assert report is gate.report
+    assert drawn is gate
 
 
 def test_one_that_fails_is_replaced_by_the_text_of_the_gate_and_a_problem():
     gate = made_gate(*ALL)
-    text, report = render(gated(REPORTERS, gate), "broken", gate.report, RenderOptions())
-    assert [p.stage for p in report.problems] == ["reporter broken"]
+    text, drawn = render(REPORTERS, "broken", gate, RenderOptions())
+    assert [p.stage for p in drawn.problems] == ["reporter broken"]
     assert "● GATE · bad" in text
     assert "ValueError: boom" in text
 
 
 def test_one_that_draws_reports_alone_is_refused_with_those_that_can():
     with pytest.raises(UsageError, match="draws reports, not gates") as caught:
-        must_draw_gates(REPORTERS, "reports")
+        drawing(REPORTERS, "reports", Gate)
     assert "sarif, short, text" in caught.value.hint
-    assert "reports" not in gated(REPORTERS, made_gate(*ALL))
     with pytest.raises(UsageError, match="did you mean 'short'"):
-        must_draw_gates(REPORTERS, "shrt")
+        drawing(REPORTERS, "shrt", Gate)
 
 
 def test_a_check_that_cannot_be_called_is_a_problem_of_the_plugin():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import types
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytscope.recording import harmless as guards
 from pytscope.recording.harmless import harmless
 from pytscope.recording.profiler import Profiler
 
@@ -191,3 +193,28 @@ if __name__ == "__main__":
     for method in ("fork", "spawn", "forkserver"):
         run = attempt((tmp_path / method / "rank00000.pts").read_bytes())
         assert len(run["steps"]) == 50
+
+
+def test_what_was_caught_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    guards._said.clear()
+    for _ in range(3):
+        guards.forgiven("looking", LookupError("nowhere"))
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["pytscope: looking failed (LookupError: nowhere); training goes on"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_what_a_signal_handler_raised_is_not_forgiven() -> None:
+    def late(*_: Any) -> None:
+        raise RuntimeError("late")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        with pytest.raises(RuntimeError, match="late"):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.001)
+                signal.pause()
+            except RuntimeError as error:
+                guards.forgiven("waiting", error)
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytscope.recording import provenance
 from pytscope.recording.profiler import Profiler
+from pytscope.recording.writer import Writer
 
 from .decode import attempt, records
 
@@ -380,6 +383,80 @@ def test_it_measures_itself(tmp_path: Path, clock: Clock) -> None:
             with prof.step():
                 prof.mark("forward")
     assert read(tmp_path)["end"]["overhead_ns"] > 30  # thirty stamps, each over a nanosecond
+
+
+class Slow:
+    """A collector that takes its time, and knows how much."""
+
+    name = "slow"
+    slept_ns = 0
+
+    def start(self, _info: Any) -> dict[str, str]:
+        return {"slow.value": "s"}
+
+    def sample(self) -> tuple[float]:
+        self.slept_ns += sleep(0.003)
+        return (1.0,)
+
+    def stop(self) -> None:
+        """Nothing to undo."""
+
+
+def sleep(seconds: float) -> int:
+    began = time.perf_counter_ns()
+    time.sleep(seconds)
+    return time.perf_counter_ns() - began
+
+
+def test_what_samples_take_is_recordings(tmp_path: Path, clock: Clock) -> None:
+    slow = Slow()
+    with profiler(tmp_path, clock, collectors=[slow]) as prof:
+        for _ in range(3):
+            with prof.step():
+                prof.mark("forward")
+    end = read(tmp_path)["end"]
+    assert end["overhead_ns"] - end["overhead_once_ns"] >= slow.slept_ns > 0
+
+
+def test_what_the_start_and_the_end_take_is_recordings_once(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[int] = []
+
+    def slowed(function: Any) -> Any:
+        def slow(*args: Any) -> Any:
+            slept.append(sleep(0.1))  # longer than all the rest
+            return function(*args)
+
+        return slow
+
+    monkeypatch.setattr(provenance, "quick", slowed(provenance.quick))
+    monkeypatch.setattr(Profiler, "_stop_stamps", slowed(Profiler._stop_stamps))
+    with profiler(tmp_path, clock) as prof, prof.step():
+        prof.mark("forward")
+    end = read(tmp_path)["end"]
+    assert end["overhead_once_ns"] >= sum(slept)
+    assert len(slept) == 2
+
+
+def test_what_writing_takes_the_training_thread_is_recordings(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[int] = []
+    flush = Writer.flush
+
+    def slow(writer: Writer, *, closing: bool = False) -> None:
+        if not closing:
+            slept.append(sleep(0.003))
+        flush(writer, closing=closing)
+
+    monkeypatch.setattr(Writer, "flush", slow)
+    with profiler(tmp_path, clock, flush_every=2) as prof:
+        for _ in range(100):
+            with prof.step():
+                prof.mark("forward")
+    end = read(tmp_path)["end"]
+    assert end["overhead_ns"] - end["overhead_once_ns"] >= sum(slept) > 0
 
 
 def test_finish_without_start_is_said(

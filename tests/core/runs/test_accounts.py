@@ -178,6 +178,6 @@ def test_overhead_and_events_of_the_recorder_are_kept(tmp_path):
     records = attempt(STEPS)
     records.insert(4, event("exception", 9, step=3, type="ValueError", message="x"))
     first = read(tmp_path, records).timelines[0].attempts[0]
-    assert (first.overhead_ns, first.writer_ns) == (5, 6)
+    assert (first.overhead_ns, first.overhead_once_ns, first.writer_ns) == (5, 0, 6)
     expected = {"kind": "exception", "t": 9, "step": 3, "type": "ValueError", "message": "x"}
     assert first.events == (expected,)

@@ -84,7 +84,13 @@ def test_a_window_of_a_run_without_steps():
 
 
 def test_the_cost_of_recording_is_known_of_whole_attempts_alone():
-    run = built(last_attempt={"overhead_ns": 500, "writer_ns": 70})
-    for bounds, cost in (((0, 49), (500, 70)), ((None, 48), (None, None)), ((7, 7), (None, None))):
+    run = built(last_attempt={"overhead_ns": 500, "overhead_once_ns": 200, "writer_ns": 70})
+    unknown = (None, 0, None)
+    for bounds, cost in (
+        ((None, 49), (500, 200, 70)),
+        ((0, 49), (300, 0, 70)),  # without the start
+        ((None, 48), unknown),
+        ((7, 7), unknown),
+    ):
         attempt = windowed(run, *bounds).timelines[0].attempts[0]
-        assert (attempt.overhead_ns, attempt.writer_ns) == cost
+        assert (attempt.overhead_ns, attempt.overhead_once_ns, attempt.writer_ns) == cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytscope.signals.coincidence import chance_of_many, chance_of_one, in_rhythm, joint_onsets
+from pytscope.signals.coincidence import chance_of_many, chance_of_one, joint_onsets
 
 
 def at(*places: int) -> np.ndarray:
@@ -86,9 +86,3 @@ def test_the_shift_null_of_three_series_draws_shifts():
     first = at(10, 200, 377, 512, 800)
     assert chance_of_many([first, first, first], 1000, 5) <= 0.001
     assert chance_of_many([first, first, first], 1000, 5) == chance_of_many([first] * 3, 1000, 5)
-
-
-def test_what_has_another_a_few_periods_away_is_in_rhythm():
-    starts = at(20, 70, 121, 133, 220, 270)
-    assert in_rhythm(starts, 50).tolist() == [True, True, True, False, True, True]
-    assert in_rhythm(at(), 50).tolist() == []

@@ -13,6 +13,7 @@ from __future__ import annotations
 from pytscope.analyses.budget import Budget, BudgetLine, BudgetPart, Impossible, RankBudget
 from pytscope.analyses.column import Column
 from pytscope.analyses.coverage import Coverage, RankCoverage, Seen, Stop
+from pytscope.analyses.evaluations import Evaluated, Evaluations
 from pytscope.analyses.event_mask import Event, EventMask
 from pytscope.analyses.growth import Growth
 from pytscope.analyses.instability import AxisSet, Instability, KnownMoment, Moment
@@ -30,6 +31,8 @@ __all__ = [
     "BudgetPart",
     "Column",
     "Coverage",
+    "Evaluated",
+    "Evaluations",
     "Event",
     "EventMask",
     "Growth",

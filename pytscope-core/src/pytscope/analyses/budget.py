@@ -297,7 +297,7 @@ class Budget:
                 f"over the {duration(self.steps_wall_ns)} of counted steps alone, "
                 f"MFU is {percent(self.mfu_steps)}"
             )
-        for part in self.parts:
+        for part in (part for part in self.parts if part["ns"]):
             moved = f"{duration(part['ns'])} of {part['take_from']} counted as {part['give_to']}"
             yield f"{moved}: {part['why']}"
         if self.exchange_measured is False:

@@ -127,6 +127,7 @@ class RankCoverage:
         dropped_steps: Those of them dropped because the disk did not keep up.
         damaged_bytes: Bytes that could not be read.
         overhead_ns: Recording time on the training thread, or None.
+        overhead_once_ns: What of it was for the start, the end and the first steps.
     """
 
     rank: int
@@ -151,6 +152,7 @@ class RankCoverage:
     dropped_steps: int
     damaged_bytes: int
     overhead_ns: int | None
+    overhead_once_ns: int = 0
 
 
 def _few_ranks(ranks: tuple[RankCoverage, ...]) -> tuple[RankCoverage, ...]:
@@ -195,7 +197,8 @@ class Coverage:
         dropped_steps: Those of them dropped by the writers.
         damaged_bytes: Bytes that could not be read, over all ranks.
         overhead_ns_per_step: Recording time a step, shown rank, or None.
-        overhead_share: The same as a share of its wall, or None.
+        overhead_once_ns: Its recording time for the start, the end and the first steps, or None.
+        overhead_share: All its recording time as a share of its wall, or None.
         exceptions: Exceptions that passed through the recorders.
         warnings: What the recorders warned of.
         notes: What reading met.
@@ -236,6 +239,7 @@ class Coverage:
     warnings: tuple[str, ...]
     notes: tuple[ReadNote, ...]
     all_steps: int = 0
+    overhead_once_ns: int | None = None
     clock_faults: tuple[ClockFault, ...] = ()
     scalars: tuple[str, ...] = ()
     skipped_steps: int = 0
@@ -356,7 +360,9 @@ class Coverage:
             yield f"{count(self.common_steps, 'step')} common to all ranks"
         if self.overhead_ns_per_step and self.overhead_share:
             share = f"{self.overhead_share * 100:.2g}% of wall"
-            yield f"recording took {duration(self.overhead_ns_per_step)} a step, {share}"
+            once = self.overhead_once_ns
+            besides = f" and {duration(once)} at its start and end" if once else ""
+            yield f"recording took {duration(self.overhead_ns_per_step)} a step{besides}, {share}"
 
     def _met(self) -> Iterator[str]:
         last = [rank.ended_by for rank in self.ranks]

@@ -16,8 +16,12 @@ def fold(
 ) -> tuple[FoldedFinding, ...]:
     """Findings by importance, each with those folded under it.
 
-    A finding that folds under one that folds itself goes to the outermost;
-    of findings that explain each other the most important one stays.
+    Findings that one accounts for are one row, so that no second of theirs is
+    counted in two rows. The one that accounts for the others heads it: the cause
+    is what to act on. The row stands where the gravest of them would, so that
+    nothing grave is hidden under what matters less. A finding that folds under one
+    that folds itself goes to the outermost; of findings that explain each other
+    the most important one stays.
 
     Args:
         findings: Findings with their rule ids.
@@ -26,11 +30,13 @@ def fold(
     # The text decides ties, so that a rule that walks over a set cannot shuffle a report.
     ordered = sorted(findings, key=lambda f: (*f.sort_key, f.ranks, repr(f)))
     parents = [_parent(i, ordered, rule_names or {}) for i in range(len(ordered))]
-    roots = [_root(i, parents) for i in range(len(ordered))]
+    groups: dict[int, list[int]] = {}
+    for place in range(len(ordered)):
+        groups.setdefault(_root(place, parents), []).append(place)
+    rows = sorted(groups, key=lambda root: (ordered[groups[root][0]].severity.order, root))
     return tuple(
-        FoldedFinding(finding, tuple(f for j, f in enumerate(ordered) if roots[j] == i and j != i))
-        for i, finding in enumerate(ordered)
-        if roots[i] == i
+        FoldedFinding(ordered[root], tuple(ordered[i] for i in groups[root] if i != root))
+        for root in rows
     )
 
 

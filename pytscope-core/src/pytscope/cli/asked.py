@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import attrs
@@ -17,6 +18,7 @@ from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
 from pytscope.plugins.declare import RenderOptions
 from pytscope.plugins.registry import Registry
+from pytscope.plugins.selection import raises_plugin_errors
 
 _TERA = 1e12
 _WIDTH = 88
@@ -57,9 +59,7 @@ def _flat(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(name for group in groups for name in group)
 
 
-def analyze_options(
-    asked: Asked, config: Config, registry: Registry, *, raise_errors: bool
-) -> AnalyzeOptions:
+def analyze_options(asked: Asked, config: Config, registry: Registry) -> AnalyzeOptions:
     """Options of the analysis; the command line counts before the file.
 
     Raises:
@@ -79,7 +79,7 @@ def analyze_options(
         flops_per_step=first(asked.flops_per_step, config.flops_per_step),
         peak_flops=None if tflops is None else tflops * _TERA,
         show_plugins=asked.plugins_table,
-        raise_errors=raise_errors,
+        raise_errors=raises_plugin_errors(os.environ),
     )
 
 

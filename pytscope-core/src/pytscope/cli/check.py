@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from pytscope.cli import options
 from pytscope.cli import parameters as read
 from pytscope.cli.parameters import Parsed
 from pytscope.cli.presentation import Presentation, presentation_options
@@ -16,11 +17,6 @@ def _budget(text: str) -> Any:
     from pytscope.gates.demands import demand  # start-up of other verbs stays light
 
     return demand(text)
-
-
-_POSITIVE = Parsed("NUMBER", read.positive)
-_PATTERNS = Parsed("RULES", read.patterns)
-_FILE = Parsed("FILE", read.file)
 
 
 @click.command()
@@ -37,49 +33,24 @@ _FILE = Parsed("FILE", read.file)
     type=Parsed("SEVERITY|never", read.gate),
     help="Fail when there is a finding of this severity or above.",
 )
-@click.option("--baseline", type=_FILE, help="What budgets with 'baseline' in them refer to.")
+@click.option(
+    "--baseline",
+    type=Parsed("FILE", read.file),
+    help="What budgets with 'baseline' in them refer to.",
+)
 @click.option(
     "--update-baseline",
     is_flag=True,
     help="Make this run the baseline, whatever it is worth: write its file anew.",
 )
 @click.option("--list", "listing", is_flag=True, help="List what can have a budget, and stop.")
-@click.option(
-    "--format",
-    "formats",
-    type=Parsed("FORMAT[:FILE]", read.target),
-    multiple=True,
-    help="text, json, markdown, github, junit, sarif; to standard output or a file; repeatable.",
-)
-@click.option(
-    "--warmup",
-    type=Parsed("N|auto", read.warmup),
-    help="Warm-up steps of each rank and attempt; as for analyze.",
-)
-@click.option("--steps", type=Parsed("A:B", read.window), help="Steps A to B only, both included.")
-@click.option("--attempt", type=Parsed("N", read.whole), help="Only the attempt of this number.")
-@click.option("--select", type=_PATTERNS, multiple=True, help="Check only these rules or areas.")
-@click.option("--ignore", type=_PATTERNS, multiple=True, help="Leave these rules or areas out.")
-@click.option(
-    "--set",
-    "settings",
-    type=Parsed("RULE.key=value", read.setting),
-    multiple=True,
-    help="Set a threshold of a rule; repeatable.",
-)
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Exit with 4 when a plugin or check failed, or records are lost or unreadable.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Show the analysis too, with evidence.")
-@click.option("--source", metavar="NAME", help="Open the run with this source.")
-@click.option("--flops-per-step", type=_POSITIVE, help="FLOPs of an optimizer step on one rank.")
-@click.option("--peak-tflops", type=_POSITIVE, help="Peak of one rank's device, in TFLOP/s.")
-@click.option(
-    "-p", "blocked", type=Parsed("no:NAME", read.blocked), multiple=True, help="Leave a plugin out."
-)
-@click.option("--reproducible", is_flag=True, help="Leave out times of day and paths.")
+@options.formats("text, json, markdown, github, junit, sarif")
+@options.analysis
+@options.strict()
+@options.verbose("the analysis too, with evidence and tracebacks")
+@options.only_plugins()
+@options.blocked
+@options.reproducible
 @presentation_options
 def check(
     budgets: tuple[Any, ...],
@@ -87,7 +58,7 @@ def check(
     *,
     update_baseline: bool,
     listing: bool,
-    **options: Any,
+    **asked: Any,
 ) -> int:
     """Hold a recorded RUN to its budgets.
 
@@ -113,11 +84,11 @@ def check(
     from pytscope.cli.shadowing import warn_of_other_distribution
 
     warn_of_other_distribution()
-    asked = CheckAsked(
-        analysis=Asked(**options),
+    whole = CheckAsked(
+        analysis=Asked(**asked),
         budgets=budgets,
         baseline=baseline,
         updating=update_baseline,
         listing=listing,
     )
-    return check_run(asked, Presentation.current())
+    return check_run(whole, Presentation.current())

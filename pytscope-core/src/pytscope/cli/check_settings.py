@@ -50,7 +50,7 @@ def check_settings(value: Any) -> CheckSettings:
     for key, given in value.items():
         if key not in _READERS:
             guess = did_you_mean(key, _READERS)
-            msg = f"unknown setting {key!r}{guess}; settings: {listed(sorted(_READERS))}"
+            msg = f"unknown setting {key!r}; settings: {listed(sorted(_READERS))}{guess}"
             raise ValueError(msg)
         try:
             values[key.replace("-", "_")] = _READERS[key](given)
@@ -143,7 +143,7 @@ def _sets(line: str, key: str) -> bool:
 
 def _lines(settings: Path) -> list[str]:
     try:
-        return settings.read_text(encoding="utf-8").splitlines()
+        return settings.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):  # it has gone since it was read
         return []
 

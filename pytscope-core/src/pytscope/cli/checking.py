@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -11,8 +12,6 @@ from pytscope.analysis.orchestrator import analyzed
 from pytscope.api import opened
 from pytscope.cli import gates
 from pytscope.cli.asked import Asked, analyze_options, look
-from pytscope.cli.baselines import read_baseline_file, write_baseline
-from pytscope.cli.check_formats import Formats, draw_gate, wanted_formats
 from pytscope.cli.check_settings import (
     CheckSettings,
     beside,
@@ -23,23 +22,25 @@ from pytscope.cli.check_settings import (
     source_root,
 )
 from pytscope.cli.config import Config, find_config
+from pytscope.cli.formats import checked_targets, draw, step_summary
 from pytscope.cli.kept import must_be_elsewhere, must_not_replace
 from pytscope.cli.metric_listing import print_metrics
-from pytscope.cli.output import say
+from pytscope.cli.output import say, write_file
+from pytscope.cli.parameters import Target
 from pytscope.cli.presentation import Presentation
 from pytscope.cli.progress import reading
 from pytscope.cli.scripts import script_of
 from pytscope.cli.selection import selected_registry
 from pytscope.cli.settings import first
+from pytscope.gates.baseline_file import read_baseline_file
 from pytscope.gates.demands import Demand
 from pytscope.gates.gating import Budgets, gate_of, new_baseline
 from pytscope.gates.judging import Written
 from pytscope.gates.vocabulary import Vocabulary
-from pytscope.model.errors import NothingUsable, UsageError
+from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
 from pytscope.model.gate import Gate
-from pytscope.plugins.selection import raises_plugin_errors
-from pytscope.runs.run import Run
+from pytscope.runs.usable import must_be_usable
 
 
 @attrs.frozen(kw_only=True)
@@ -74,33 +75,31 @@ def check_run(asked: CheckAsked, presentation: Presentation) -> int:
     config = find_config(Path.cwd())
     own = config.check or CheckSettings()
     registry = selected_registry(asked.analysis.only, asked.analysis.blocked)
-    formats = wanted_formats(asked.analysis.formats, registry)
+    targets = checked_targets(asked.analysis.formats, registry, Gate)
     path, budgets = _run_path(asked, own, config), _budgets(asked, own, config)
-    _keep(formats, Path(path), budgets, config)
-    reraise = raises_plugin_errors(os.environ)
-    options = analyze_options(asked.analysis, config, registry, raise_errors=reraise)
+    _keep(targets, Path(path), budgets, config)
+    options = analyze_options(asked.analysis, config, registry)
     with reading(path):
         run = opened(path, registry, source=asked.analysis.source, attempt=asked.analysis.attempt)
         report, prepared = analyzed(run, registry, options)
     if asked.listing:
         print_metrics(Vocabulary.of(report, prepared))
         return gates.DONE
-    unusable = "" if gates.usable(prepared.timelines) else gates.unusable_reason(prepared)
     root = source_root(os.environ)
     known = attrs.evolve(
-        budgets,
-        script=script_of(prepared, root),
-        run_place=placed(Path(path), root),
-        unusable=unusable,
+        budgets, script=script_of(prepared, root), run_place=placed(Path(path), root)
     )
     gate = gate_of(report, prepared, known)
-    drawn = draw_gate(gate, formats, registry, look(asked.analysis, config, presentation))
-    if unusable:
-        raise NothingUsable(unusable)
+    places = step_summary(targets, os.environ)
+    late = draw(gate, places, registry, look(asked.analysis, config, presentation))
+    must_be_usable(prepared)
     if asked.updating:
         made = new_baseline(report, prepared, budgets.written)
-        write_baseline(Path(budgets.baseline_path), made)
-    return _code(asked, config, prepared, gate, len(drawn.problems) - len(report.problems))
+        write_file(Path(budgets.baseline_path), made.text())
+        say(f"wrote {budgets.baseline_path} (baseline of {len(made.metrics)} metrics)")
+    failed = [f"check: {one.budget}: {one.standing.value}" for one in gate.judged if one.fails]
+    strict = asked.analysis.strict or config.strict
+    return gates.exit_code(failed, gates.strict_reasons(prepared, report, late) if strict else ())
 
 
 def _run_path(asked: CheckAsked, own: CheckSettings, config: Config) -> str:
@@ -119,13 +118,13 @@ def _settings(config: Config) -> str:
     return shown(config.path)
 
 
-def _keep(formats: Formats, run: Path, budgets: Budgets, config: Config) -> None:
+def _keep(targets: Iterable[Target], run: Path, budgets: Budgets, config: Config) -> None:
     """Let nothing that is read be written over, nor the new baseline by a report.
 
     Raises:
         UsageError: Something would be.
     """
-    reports = [target.file for target in (*formats.plain, *formats.github)]
+    reports = [target.file for target in targets]
     baseline = Path(budgets.baseline_path) if budgets.baseline_path else None
     must_be_elsewhere(reports, run, "Give the report another file.")
     must_not_replace(reports, baseline, "the baseline")
@@ -185,16 +184,3 @@ def _of_file(own: CheckSettings, config: Config) -> list[Written]:
         return []
     where = places(config.path, own.budgets, source_root(os.environ))
     return [Written(demand, at) for demand, at in zip(own.budgets, where, strict=True)]
-
-
-def _code(asked: CheckAsked, config: Config, run: Run, gate: Gate, late: int) -> int:
-    for one in gate.judged:
-        if one.fails:
-            say(f"check: {one.budget}: {one.standing.value}")
-    if asked.analysis.strict or config.strict:
-        reasons = gates.strict_reasons(run, gate.report)
-        for reason in reasons:
-            say(f"strict: {reason}")
-        if reasons or late:
-            return gates.STRICT
-    return gates.DONE if gate.passed else gates.GATE

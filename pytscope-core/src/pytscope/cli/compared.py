@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
 
-from pytscope.api import opened
+from pytscope.api import tried
 from pytscope.cli import gates
 from pytscope.cli.asked import Asked, analyze_options, look
 from pytscope.cli.config import Config, find_config
 from pytscope.cli.diff_values import AttemptOf
-from pytscope.cli.formats import checked_comparison_targets, draw_comparison
+from pytscope.cli.formats import checked_targets, draw
 from pytscope.cli.kept import must_be_elsewhere, must_not_replace
 from pytscope.cli.noise_file import add_noise, read_noise
 from pytscope.cli.output import say
@@ -23,12 +22,11 @@ from pytscope.cli.progress import reading
 from pytscope.cli.selection import selected_registry
 from pytscope.diffing.compare import comparison_of
 from pytscope.diffing.gate import Gated, RegressionGate
-from pytscope.diffing.options import Compared, CompareOptions
+from pytscope.diffing.options import Compared, CompareOptions, Unread
 from pytscope.model.comparison import Comparison
 from pytscope.model.errors import NothingUsable, UsageError
-from pytscope.model.report import Report
+from pytscope.model.report import Problem, Report
 from pytscope.plugins.registry import Registry
-from pytscope.plugins.selection import raises_plugin_errors
 from pytscope.runs.run import Run
 
 
@@ -69,11 +67,10 @@ def compare_runs(asked: DiffAsked, presentation: Presentation) -> int:
     """
     config = find_config(Path.cwd())
     registry = selected_registry(asked.analysis.only, asked.analysis.blocked)
-    reraise = raises_plugin_errors(os.environ)
-    targets = checked_comparison_targets(asked.analysis.formats, registry)
+    targets = checked_targets(asked.analysis.formats, registry, Comparison)
     _keep(asked, targets, config)
     options = CompareOptions(
-        analysis=analyze_options(asked.analysis, config, registry, raise_errors=reraise),
+        analysis=analyze_options(asked.analysis, config, registry),
         noise=read_noise(asked.noise_store),
         gate=asked.fail_on if isinstance(asked.fail_on, RegressionGate) else None,
         detailed=asked.analysis.verbose,
@@ -81,17 +78,16 @@ def compare_runs(asked: DiffAsked, presentation: Presentation) -> int:
     compared = Compared.of(*_opened(asked, registry))
     with reading(" ".join(asked.paths)):
         comparison, read = comparison_of(compared, registry, options)
-    drawn = draw_comparison(
-        comparison, targets, registry, look(asked.analysis, config, presentation), reraise=reraise
-    )
+    late = draw(comparison, targets, registry, look(asked.analysis, config, presentation))
+    for one in comparison.left_out:
+        say(f"{one.label} ({one.path}) is left out: {one.reason}")
     _must_have_steps(comparison)
     if asked.noise_store is not None and asked.analysis.steps is None:
         add_noise(asked.noise_store, [run for _, run in read])
     elif asked.noise_store is not None:
         say(f"{asked.noise_store} is left as it is: --steps does not show how the runs ended")
-    late = drawn.problems[len(comparison.problems) :]
     strict = asked.analysis.strict or bool(config.strict)
-    return _code(comparison, read, len(late), strict=strict)
+    return _code(comparison, read, late, strict=strict)
 
 
 def _keep(asked: DiffAsked, targets: Iterable[Target], config: Config) -> None:
@@ -108,17 +104,17 @@ def _keep(asked: DiffAsked, targets: Iterable[Target], config: Config) -> None:
     must_not_replace([*reports, asked.noise_store], config.path, "the settings file")
 
 
-def _opened(asked: DiffAsked, registry: Registry) -> tuple[list[Run], list[Run]]:
-    """The runs of either arm.
+def _opened(asked: DiffAsked, registry: Registry) -> tuple[list[Run | Unread], list[Run | Unread]]:
+    """The runs of either arm, or why one cannot be read.
 
     Raises:
-        PytscopeError: One cannot be read, or `--attempt` names a run that is not there.
+        UsageError: `--attempt` names a run or an attempt that is not there.
     """
     attempts = _attempts(asked.attempts, len(asked.paths))
-    found = []
+    found: list[Run | Unread] = []
     for path, attempt in zip(asked.paths, attempts, strict=True):
         with reading(path):
-            found.append(opened(path, registry, source=asked.analysis.source, attempt=attempt))
+            found.append(tried(path, registry, source=asked.analysis.source, attempt=attempt))
     size = len(asked.runs[0])
     return found[:size], found[size:]
 
@@ -144,27 +140,34 @@ def _must_have_steps(comparison: Comparison) -> None:
 
 
 def _code(
-    comparison: Comparison, read: Sequence[tuple[Report, Run]], late: int, *, strict: bool
+    comparison: Comparison,
+    read: Sequence[tuple[Report, Run]],
+    late: Iterable[Problem],
+    *,
+    strict: bool,
 ) -> int:
-    unevaluated = comparison.gate == Gated.NOT_EVALUATED.value
-    if unevaluated:
-        say(f"fail-on: not evaluated: {comparison.gate_reason}")
-    if strict:
-        reasons = list(_strict_reasons(comparison, read))
-        for reason in reasons:
-            say(f"strict: {reason}")
-        if reasons or late or unevaluated:
-            return gates.STRICT
-    if comparison.gate == Gated.FAILED.value:
-        say(f"fail-on: {comparison.gate_reason}")
-        return gates.GATE
-    return gates.DONE
+    said = f"fail-on: {comparison.gate_reason}"
+    minded = list(_strict_reasons(comparison, read, late)) if strict else []
+    if comparison.gate == Gated.NOT_EVALUATED.value:
+        said = f"fail-on: not evaluated: {comparison.gate_reason}"
+        if strict:
+            minded.append(said)
+        else:
+            say(said)
+    failed = [said] if comparison.gate == Gated.FAILED.value else []
+    return gates.exit_code(failed, minded)
 
 
-def _strict_reasons(comparison: Comparison, read: Sequence[tuple[Report, Run]]) -> Iterable[str]:
+def _strict_reasons(
+    comparison: Comparison, read: Sequence[tuple[Report, Run]], late: Iterable[Problem]
+) -> Iterable[str]:
+    for one in comparison.left_out:
+        yield f"{one.label} is left out: {one.reason}"
     said: dict[str, list[str]] = {}
     for side, (report, run) in zip(comparison.sides, read, strict=True):
         for reason in gates.strict_reasons(run, report):
             said.setdefault(reason, []).append(side.label)
     for reason, labels in said.items():
         yield f"{', '.join(labels)}: {reason}"
+    for problem in late:
+        yield f"plugin {problem.plugin}, {problem.stage}: {problem.message}"

@@ -85,7 +85,7 @@ def find_config(folder: Path) -> Config:
 def _table(path: Path) -> Mapping[str, Any] | None:
     """The file's table; None when a file shared with other tools has none."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except RecursionError as error:
         msg = f"{path} nests its values too deeply"
         raise UsageError(msg) from error

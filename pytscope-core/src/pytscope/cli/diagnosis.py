@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pytscope.analysis.orchestrator import analyzed
@@ -12,16 +11,13 @@ from pytscope.cli.asked import Asked, analyze_options, look
 from pytscope.cli.config import Config
 from pytscope.cli.formats import checked_targets, draw
 from pytscope.cli.kept import must_be_elsewhere, must_not_replace
-from pytscope.cli.output import say
 from pytscope.cli.presentation import Presentation
 from pytscope.cli.progress import reading
 from pytscope.cli.settings import first
-from pytscope.model.errors import NothingUsable
 from pytscope.model.findings import Severity
 from pytscope.model.report import Report
 from pytscope.plugins.registry import Registry
-from pytscope.plugins.selection import raises_plugin_errors
-from pytscope.runs.run import Run
+from pytscope.runs.usable import must_be_usable
 
 
 def diagnose(
@@ -40,33 +36,20 @@ def diagnose(
         PytscopeError: Something cannot be read, used or written. A run without
             a usable step is drawn first, for what its coverage says.
     """
-    reraise = raises_plugin_errors(os.environ)
-    targets = checked_targets(asked.formats, registry)
+    targets = checked_targets(asked.formats, registry, Report)
     files = [target.file for target in targets]
     must_be_elsewhere(files, Path(path), "Give the report another file.")
     must_not_replace(files, config.path, "the settings file")
-    options = analyze_options(asked, config, registry, raise_errors=reraise)
+    options = analyze_options(asked, config, registry)
     with reading(path):
         run = opened(path, registry, source=asked.source, attempt=asked.attempt)
         report, prepared = analyzed(run, registry, options)
     shown = gates.at_least(report, first(asked.severity, config.severity) or Severity.INFO)
-    drawn = draw(shown, targets, registry, look(asked, config, presentation), reraise=reraise)
-    if not gates.usable(prepared.timelines):
-        raise NothingUsable(gates.unusable_reason(prepared))
-    # A reporter that failed is known only after drawing.
-    late = drawn.problems[len(shown.problems) :]
-    return _code(asked, config, prepared, report, len(late))
-
-
-def _code(asked: Asked, config: Config, run: Run, report: Report, late: int) -> int:
-    if asked.strict or config.strict:
-        reasons = gates.strict_reasons(run, report)
-        for reason in reasons:
-            say(f"strict: {reason}")
-        if reasons or late:
-            return gates.STRICT
+    late = draw(shown, targets, registry, look(asked, config, presentation))
+    must_be_usable(prepared)
+    strict = asked.strict or config.strict
     limit = first(asked.fail_on, config.fail_on)
+    failed = []
     if isinstance(limit, Severity) and (count := gates.reaching(report, limit)):
-        say(f"fail-on: {count} finding{'s' * (count > 1)} of severity {limit.value} or above")
-        return gates.GATE
-    return gates.DONE
+        failed = [f"fail-on: {count} finding{'s' * (count > 1)} of severity {limit.value} or above"]
+    return gates.exit_code(failed, gates.strict_reasons(prepared, report, late) if strict else ())

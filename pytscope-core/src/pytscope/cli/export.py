@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import click
 
+from pytscope.cli import options
 from pytscope.cli import parameters as read
 from pytscope.cli.parameters import Parsed
 from pytscope.cli.presentation import presentation_options
@@ -29,19 +30,13 @@ FORMS = ("jsonl", "csv", "parquet")
     help="Write to FILE, replacing it; standard output by default, but not for parquet.",
 )
 @click.option("--ranks", type=Parsed("RANKS", read.ranks), help="Only these, such as 0,4-7.")
-@click.option("--steps", type=Parsed("A:B", read.window), help="Steps A to B only, both included.")
-@click.option("--attempt", type=Parsed("N", read.whole), help="Only the attempt of this number.")
-@click.option(
-    "--warmup",
-    type=Parsed("N|auto", read.warmup),
-    help="Warm-up steps, which are flagged; as for analyze.",
-)
-@click.option("--source", metavar="NAME", help="Open the run with this source.")
-@click.option(
-    "-p", "blocked", type=Parsed("no:NAME", read.blocked), multiple=True, help="Leave a plugin out."
-)
+@options.steps
+@options.attempt
+@options.warmup
+@options.source
+@options.blocked
 @presentation_options
-def export(**options: object) -> int:
+def export(**wanted: object) -> int:
     """Write the step records of a RUN, one row a step, by rank and in recording order.
 
     \b
@@ -60,7 +55,7 @@ def export(**options: object) -> int:
     Exit codes: 0 done, 2 usage or pyarrow missing, 3 input missing, unreadable
     or without a step, or nowhere to write.
     """  # noqa: D301  # the backslash is click's mark, not a character to show
-    return _export(Wanted(**options))  # type: ignore[arg-type]  # click gives what the options say
+    return _export(Wanted(**wanted))  # type: ignore[arg-type]  # click gives what the options say
 
 
 @attrs.frozen(kw_only=True)

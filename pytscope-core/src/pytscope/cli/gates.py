@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import attrs
 
+from pytscope.cli.output import say
 from pytscope.model.findings import Severity
-from pytscope.model.records import Flag
-from pytscope.model.report import FoldedFinding, Outcome, Report
-from pytscope.runs.run import Run, Timeline
+from pytscope.model.report import FoldedFinding, Outcome, Problem, Report
+from pytscope.runs.run import Run
 
 DONE, GATE, STRICT = 0, 1, 4
 """Exit codes of a verb that has read its runs; errors have the others."""
@@ -39,9 +39,30 @@ def _reaches(severity: Severity, least: Severity) -> bool:
     return severity.order <= least.order
 
 
-def strict_reasons(run: Run, report: Report) -> list[str]:
-    """Why `--strict` fails: what failed, and what was recorded but is gone."""
-    reasons = [f"plugin {p.plugin}, {p.stage}: {p.message}" for p in report.problems]
+def exit_code(failed: Sequence[str], strict: Sequence[str]) -> int:
+    """Say why a command fails, and decide with which code; `--strict` hides no gate.
+
+    Args:
+        failed: What fails the gate.
+        strict: What `--strict` minds; nothing where it was not asked for.
+    """
+    for line in (*failed, *(f"strict: {reason}" for reason in strict)):
+        say(line)
+    if strict:
+        return STRICT
+    return GATE if failed else DONE
+
+
+def strict_reasons(run: Run, report: Report, late: Iterable[Problem] = ()) -> list[str]:
+    """Why `--strict` fails: what failed, and what was recorded but is gone.
+
+    Args:
+        run: The run as it was analysed.
+        report: Its analysis.
+        late: What failed after it.
+    """
+    problems = (*report.problems, *late)
+    reasons = [f"plugin {p.plugin}, {p.stage}: {p.message}" for p in problems]
     reasons += [
         f"{check.rule} could not be evaluated: {check.reason}"
         for check in report.checks
@@ -55,24 +76,3 @@ def strict_reasons(run: Run, report: Report) -> list[str]:
     if damaged and not notes:
         reasons.append(f"{damaged} bytes could not be read")
     return reasons + notes
-
-
-def usable(timelines: Iterable[Timeline]) -> bool:
-    """Whether any rank has a step that counts in rates."""
-    return any(bool(timeline.rated.any()) for timeline in timelines)
-
-
-def unusable_reason(run: Run) -> str:
-    """What a run without a usable step has instead."""
-    total = sum(len(timeline) for timeline in run.timelines)
-    if not total:
-        open_steps = [a.open_state for t in run.timelines for a in t.attempts if a.open_state]
-        inside = f"; step {open_steps[-1].step} was open" if open_steps else ""
-        return f"no usable step: {run.path} holds no completed step{inside}"
-    warm = sum(int(timeline.has(Flag.WARMUP).sum()) for timeline in run.timelines)
-    slowed = sum(int((~t.rated & ~t.has(Flag.WARMUP | Flag.REDONE)).sum()) for t in run.timelines)
-    redone = total - warm - slowed
-    said = [f"{warm} warm-up"] if warm else []
-    said += [f"{slowed} whose FLOPs were counted"] if slowed else []
-    said += [f"{redone} done again later"] if redone else []
-    return f"no usable step: of {total} steps found, {' and '.join(said)}"

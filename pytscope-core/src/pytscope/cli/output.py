@@ -22,6 +22,8 @@ class ReaderGone(Exception):
     """Nobody reads standard output any more; there is nothing to say about it."""
 
 
+_CUT = b"\n\n(cut: this file may hold no more)\n"
+"""Ends what is added to a file that would grow too large."""
 _reserved: list[TextIO] = []
 """The stream that is the report's alone, once there is one: as global as standard output."""
 
@@ -62,7 +64,7 @@ def write_stdout(text: str) -> None:
         msg = "standard output is closed"
         raise OutputFailed(msg)
     try:
-        stream.write(encodable(_ended(text), stream.encoding or "ascii"))
+        stream.write(encodable(ended(text), stream.encoding or "ascii"))
         stream.flush()
     except BrokenPipeError:
         abandon_stdout()
@@ -80,7 +82,35 @@ def write_file(path: Path, text: str) -> None:
         OutputFailed: It cannot be written.
     """
     with written(path) as file:
-        file.write(encodable(_ended(text)).encode())
+        file.write(encodable(ended(text)).encode())
+
+
+def add_to_file(path: Path, text: str, what: str, most_bytes: int) -> None:
+    """Add a report to the end of a file, in UTF-8, as far as the file may grow.
+
+    Args:
+        path: The file; made if it is not there.
+        text: What to add.
+        what: What the file is, for the message.
+        most_bytes: Bytes that the file may hold in the end.
+
+    Raises:
+        OutputFailed: It cannot be written.
+    """
+    data = encodable(ended(text)).encode()
+    try:
+        with path.open("ab") as file:
+            room = most_bytes - os.fstat(file.fileno()).st_size
+            if len(data) > room:
+                data = data[: max(0, room - len(_CUT))].decode("utf-8", "ignore").encode() + _CUT
+            if len(data) <= room:
+                file.write(data)
+    except OSError as error:
+        msg = f"cannot write {what} {path}: {error.strerror or error}"
+        raise OutputFailed(msg) from error
+    if len(data) > room:
+        msg = f"cannot write {what} {path}: it holds all that it may, {most_bytes:,} bytes"
+        raise OutputFailed(msg)
 
 
 @contextlib.contextmanager
@@ -126,5 +156,6 @@ def abandon_stdout() -> None:
         os.close(nowhere)
 
 
-def _ended(text: str) -> str:
+def ended(text: str) -> str:
+    """Text that ends with a newline, unless it is empty."""
     return text if text.endswith("\n") or not text else text + "\n"

@@ -18,7 +18,6 @@ Never = Literal["never"]
 
 _NARROWEST, _WIDEST = 40, 1000
 _MOST_DIGITS = 18
-_SHORT = {"med": "medium"}
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
@@ -134,14 +133,7 @@ def file(text: str) -> Path:
     return found
 
 
-def severity(text: str) -> Severity:
-    """`high`, `medium` (or `med`), `low` or `info`."""
-    word = text.strip().lower()
-    try:
-        return Severity(_SHORT.get(word, word))
-    except ValueError:
-        msg = f"{text!r} is none of: {', '.join(s.value for s in Severity)}"
-        raise ValueError(msg) from None
+severity = Severity.named
 
 
 def gate(text: str) -> Severity | Never:
@@ -199,10 +191,18 @@ def names(text: str) -> tuple[str, ...]:
 
 @attrs.frozen
 class Target:
-    """A reporter, and the file its text goes to; None for standard output."""
+    """A reporter, and where its text goes.
+
+    Attributes:
+        name: The reporter.
+        file: The file; None for standard output.
+        added_to: What the file is called, where the text is added to what it holds
+            already; an empty string where it takes its place.
+    """
 
     name: str
     file: Path | None = None
+    added_to: str = ""
 
 
 def target(text: str) -> Target:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import click
 
-from pytscope.cli import parameters as read
-from pytscope.cli.parameters import Parsed
+from pytscope.cli import options
 from pytscope.cli.presentation import presentation_options
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the listing as JSON.")
-@click.option(
-    "-p", "blocked", type=Parsed("no:NAME", read.blocked), multiple=True, help="Leave a plugin out."
-)
+@options.blocked
 @presentation_options
 def plugins(as_json: bool, blocked: tuple[str, ...]) -> int:
     """List the plugins: distribution, version, state, what each brings.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import click
 
+from pytscope.cli.options import together
 from pytscope.cli.parameters import Parsed, columns
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 COLORS = ("auto", "always", "never")
 _KEY = "pytscope.presentation"
@@ -43,31 +41,27 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
         context.meta[_KEY] = attrs.evolve(asked, **{str(parameter.name): value})
 
 
-def presentation_options(command: F) -> F:
-    """Add the options to a group or command."""
-    options = (
-        click.option(
-            "--color",
-            type=click.Choice(COLORS),
-            expose_value=False,
-            callback=_remember,
-            help="Colour: on a terminal (auto), always or never.",
-        ),
-        click.option(
-            "--width",
-            type=Parsed("COLUMNS", columns),
-            expose_value=False,
-            callback=_remember,
-            help="Columns of the text report (88).",
-        ),
-        click.option(
-            "--ascii",
-            is_flag=True,
-            expose_value=False,
-            callback=_remember,
-            help="Draw with ASCII signs only.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+presentation_options = together(
+    click.option(
+        "--color",
+        type=click.Choice(COLORS),
+        expose_value=False,
+        callback=_remember,
+        help="Colour: on a terminal (auto), always or never.",
+    ),
+    click.option(
+        "--width",
+        type=Parsed("COLUMNS", columns),
+        expose_value=False,
+        callback=_remember,
+        help="Columns of the text report (88).",
+    ),
+    click.option(
+        "--ascii",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Draw with ASCII signs only.",
+    ),
+)
+"""Adds the options to a group or command."""

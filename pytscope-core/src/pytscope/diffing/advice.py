@@ -71,6 +71,7 @@ def _missing(evidence: PairEvidence) -> Iterator[str]:
         (INITIAL_WEIGHTS, "a hash of the initial weights"),
         ("torch.initial_seed", "PyTorch's seed"),
         ("git.sha", "the code's commit"),
+        ("git.dirty", "whether the code was changed since its commit"),
     ):
         if any(own.get(name) is None for own in evidence.facts):
             yield words

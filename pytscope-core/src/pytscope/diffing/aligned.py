@@ -9,10 +9,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from pytscope.diffing.batches import common, counting
+from pytscope.diffing.logged import common
 from pytscope.diffing.numbers import small
 from pytscope.diffing.roles import FINGERPRINTS, Role, role_of
 from pytscope.model.comparison import At, SeriesDifference
+from pytscope.runs.last_pass import counting
 from pytscope.runs.run import Bools, Floats, Ints, Run
 
 FEWEST_GAPS = 5
@@ -86,6 +87,10 @@ class AlignedSeries:
     def name(self) -> str:
         """Name of the series."""
         return self.told.name
+
+    def logged(self, step: int) -> bool:
+        """Whether a step was compared, on any rank."""
+        return any(bool(np.isin(step, pair.step)) for pair in self.pairs)
 
     def place(self, step: int) -> int:
         """How many compared steps come before a step, on the rank that differs first."""

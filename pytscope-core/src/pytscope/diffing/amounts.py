@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pytscope.diffing.numbers import centre, change, interval, quantity, together
+from pytscope.diffing.numbers import centre, change, interval, named, quantity, sized, together
 from pytscope.model.comparison import Measured, Side, Verdict
 from pytscope.model.panels import Panel, Row, Status, Table, Text
 from pytscope.model.wording import listed
@@ -48,7 +48,8 @@ def _panel(
     if not measured:
         return Panel(name, title, none, Status.NOT_MEASURED, said, order)
     rows: list[Row] = [_table(measured, sides), *_details(measured), *said]
-    return Panel(name, title, verdict_words(measured), _status(measured), rows, order)
+    headline = " · ".join(filter(None, (verdict_words(measured), beyond_repeats(measured))))
+    return Panel(name, title, headline, _status(measured), rows, order)
 
 
 def _status(measured: Iterable[Measured]) -> Status:
@@ -62,14 +63,19 @@ def verdict_words(measured: Sequence[Measured], most: int = 4) -> str:
     """What the numbers amount to, the gravest first."""
     said = []
     for verdict in _ORDER:
-        names = dict.fromkeys(_named(m) for m in measured if m.verdict is verdict)
+        names = dict.fromkeys(named(m) for m in measured if m.verdict is verdict)
         if names:
             said.append(f"{verdict.value}: {listed(names, most)}")
     return " · ".join(said)
 
 
-def _named(measured: Measured) -> str:
-    return f"{measured.metric} ({measured.between})" if measured.between else measured.metric
+def beyond_repeats(measured: Iterable[Measured], most: int = 4) -> str:
+    """Which changes, of too few runs for a verdict, are more than repeats differ by."""
+    found = [m for m in measured if m.interval_of == "repeats" and not _holds_zero(m)]
+    if not found:
+        return ""
+    said = listed(map(sized, found), most)
+    return f"more than repeats differ by, of too few runs for a verdict: {said}"
 
 
 def _table(measured: Sequence[Measured], sides: Sequence[Side]) -> Table:
@@ -81,7 +87,7 @@ def _table(measured: Sequence[Measured], sides: Sequence[Side]) -> Table:
 
 def _row(measured: Measured, *, several: bool) -> tuple[str, ...]:
     return (
-        _named(measured) if several else measured.metric,
+        named(measured) if several else measured.metric,
         centre(measured.first, measured.unit),
         centre(measured.second, measured.unit),
         change(measured),
@@ -108,14 +114,14 @@ def _details(measured: Sequence[Measured]) -> Iterator[Row]:
         yield Text(_of_steps(of_steps))
     for each in measured:
         if each.interval_of != "steps" and (text := _judged(each)):
-            about.setdefault(text, []).append(_named(each))
+            about.setdefault(text, []).append(named(each))
     for text, names in list(about.items())[:_MOST_DETAILS]:
         yield Text(f"{listed(names, 6)}: {text}")
 
 
 def _of_steps(measured: Sequence[Measured]) -> str:
     """One sentence on all whose interval is of the steps of two runs."""
-    beyond = [_named(m) for m in measured if not _holds_zero(m)]
+    beyond = [named(m) for m in measured if not _holds_zero(m)]
     if beyond:
         which = "every change" if len(beyond) == len(measured) else listed(beyond, 6)
         said = (
@@ -132,7 +138,7 @@ def _of_steps(measured: Sequence[Measured]) -> str:
 
 def _holds_zero(measured: Measured) -> bool:
     low, high = measured.low, measured.high
-    return low is not None and high is not None and low <= 0.0 <= high
+    return low is None or high is None or low <= 0.0 <= high
 
 
 def _judged(measured: Measured) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pytscope.model.records import Flag
-from pytscope.runs.run import Ints, Run, Timeline
+from pytscope.diffing.logged import common
+from pytscope.runs.last_pass import counting
+from pytscope.runs.run import Run
 
 BATCH = "batch_fingerprint"
 FACT = "data.batch_fingerprints"
@@ -44,37 +45,6 @@ def resumed_steps(runs: Sequence[Run]) -> list[int]:
     """Steps that an attempt goes on from: their batches may cover what the loader skipped."""
     timelines = [run.timelines[0] for run in runs if run.timelines and run.has_timeline]
     return [attempt.first_step for t in timelines for attempt in t.attempts if attempt.first_step]
-
-
-def counting(timeline: Timeline, name: str) -> tuple[Ints, Any]:
-    """A scalar's steps, ascending, and its values: of a step that was redone, the last one's.
-
-    Integers stay integers.
-
-    Args:
-        timeline: The rank.
-        name: The scalar.
-    """
-    rows, values = timeline.column("scalar", name)
-    keep = ~timeline.has(Flag.REDONE)[rows]
-    steps, values = timeline.step[rows][keep], values[keep]
-    if not ascending(steps):
-        steps, last = np.unique(steps[::-1], return_index=True)
-        values = values[::-1][last]
-    return steps, values
-
-
-def ascending(steps: Ints) -> bool:
-    """Whether steps ascend, each once."""
-    return bool(np.all(steps[1:] > steps[:-1]))
-
-
-def common(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
-    """Steps that two ascending series share, and their places in either."""
-    if np.array_equal(first, second):
-        places: Ints = np.arange(len(first))
-        return first, places, places
-    return np.intersect1d(first, second, assume_unique=True, return_indices=True)
 
 
 def _hash(values: Any) -> str:

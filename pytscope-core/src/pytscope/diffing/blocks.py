@@ -14,8 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from pytscope.diffing.student import critical
-from pytscope.stats import Floats, effective_size
+from pytscope.stats import Floats, critical, effective_size
 
 CELLS = 1024
 """Most cells, which bounds the work: a block is then at least a thousandth of a long series."""

@@ -7,6 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pytscope.diffing.causes_samples import (
+    AUGMENTATION_FIX,
+    GENERATORS,
+    SETTINGS_FIX,
+    UNSEEDED,
+    also_unseeded,
+    augmentation,
+    generators,
+    same_samples,
+)
 from pytscope.diffing.evidence import BATCHES, PairEvidence
 from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.numbers import are
@@ -20,19 +30,12 @@ SEED_FIX = (
     "Give both runs one seed before the model and the loader are made, such as "
     "torch.manual_seed(0); seed random and numpy too where they are used."
 )
-AUGMENTATION_FIX = (
-    "Seed numpy and random before the loader is made (numpy.random.seed, random.seed), give "
-    "numpy.random.default_rng a seed, and seed them in worker_init_fn where workers load."
-)
-SETTINGS_FIX = "Make the batches with the same settings."
 _ORDERING = re.compile(r"seed|order|sampler|shuffle|workers|prefetch|pin_memory", re.IGNORECASE)
 """Settings that decide in which order samples come."""
 ORDER_FIX = (
     "Give the sampler a generator with a fixed seed, "
     "DataLoader(generator=torch.Generator().manual_seed(0)), and keep the data set's order."
 )
-GENERATORS = {"python": "Python's random", "numpy": "numpy's"}
-_UNSEEDED = "unseeded random numbers in the data"
 _MOST = 6
 
 
@@ -63,7 +66,7 @@ def seed_cause(evidence: PairEvidence) -> Cause | None:
         kind=CauseKind.BATCH if batch is not None else CauseKind.INITIAL,
         title="the seed",
         detail=detail,
-        keys=(*(one.key for one in found), *weights, *_generators(evidence).values()),
+        keys=(*(one.key for one in found), *weights, *generators(evidence).values()),
         fix=SEED_FIX,
         confidence=Confidence.CONFIRMED if shows and not doubt else Confidence.SUGGESTIVE,
     )
@@ -103,122 +106,16 @@ def batch_causes(evidence: PairEvidence, *, seed: Cause | None, resumed: bool) -
         return
     ordering = [one for one in settings if _ORDERING.search(one.key)]
     making = [one for one in settings if one not in ordering]
-    if _same_samples(evidence, batch):
+    if same_samples(evidence, batch):
         workers = [one for one in ordering if one.key.endswith("num_workers")]
-        yield _augmentation(evidence, batch, making, workers)
+        yield augmentation(evidence, batch, making, workers)
     elif not seeded:
         yield _order(evidence, batch, ordering, making)
         if ordering or making:
-            yield from _also_unseeded(evidence)
+            yield from also_unseeded(evidence)
         return
     if settings and seeded:
         yield _settings(batch, settings)
-
-
-def _same_samples(evidence: PairEvidence, batch: At) -> bool:
-    """Whether batches that differ are of the same samples: by their numbers, else their labels."""
-    for role in (Role.SAMPLES, Role.INTEGERS):
-        if evidence.seen(role):
-            at = evidence.first(role)
-            return at is None or at.step > batch.step
-    return False
-
-
-def _augmentation(
-    evidence: PairEvidence, batch: At, making: Sequence[Difference], workers: Sequence[Difference]
-) -> Cause:
-    """The samples are the same; what came of them is not.
-
-    Args:
-        evidence: What the runs show.
-        batch: Where they first differ.
-        making: Settings of the data that differ, but of their order.
-        workers: Numbers of workers that differ.
-    """
-    states = _generators(evidence)
-    seen = (
-        f"From step {batch.step}{evidence.rank(batch)} on the batches differ, while "
-        f"{_proof(evidence)}: the same samples in the same order, with other values."
-    )
-    keys = tuple(states.values())
-    dtype = _other_types(evidence) and not making
-    if making:
-        keys = tuple(one.key for one in making)
-        told = f"What makes them differs: {listed(keys, _MOST)}."
-        which, title = CauseId.DATA, "the data"
-    elif workers:
-        keys = (*(one.key for one in workers), *keys)
-        told = f"{are(workers)}: each worker draws random numbers of its own, for its share."
-        which = CauseId.AUGMENTATION_WORKERS
-        title = "augmentation, whose random numbers depend on the workers"
-    elif dtype:
-        told = "The element types of the runs differ as well, which alone could do it."
-        which = CauseId.BATCH_VALUES_OR_DTYPE
-        title = "the values of the batches, or their element type"
-    elif states:
-        names = " and ".join(GENERATORS[name] for name in states)
-        told = f"PyTorch's seed is the same; {names} state at the start is not."
-        which, title = CauseId.AUGMENTATION, "augmentation with unseeded random numbers"
-    elif _whole_alike(evidence, batch):
-        told = "No global generator tells: one of the data set's own may draw."
-        which = CauseId.AUGMENTATION_OWN_GENERATOR
-        title = "augmentation with random numbers of its own"
-    else:
-        told = "The data may have changed, or a generator of the data set's own may draw."
-        which, title = CauseId.SAMPLE_CONTENTS, "the contents of the samples"
-    return Cause(
-        id=which,
-        kind=CauseKind.BATCH,
-        title=title,
-        detail=f"{seen} {told}",
-        keys=keys,
-        fix=SETTINGS_FIX if making else AUGMENTATION_FIX,
-        confidence=Confidence.SUGGESTIVE if dtype else Confidence.CONFIRMED,
-    )
-
-
-def _also_unseeded(evidence: PairEvidence) -> Iterator[Cause]:
-    """Generators in other states that were drawn from, where another order hides what they did."""
-    states = _generators(evidence)
-    if states:
-        names = " and ".join(GENERATORS[name] for name in states)
-        yield Cause(
-            id=CauseId.UNSEEDED_GENERATORS,
-            kind=CauseKind.BATCH,
-            title=_UNSEEDED,
-            detail=f"{names} state at the start differs too; with other samples in the batches, "
-            "what came of it does not show.",
-            keys=tuple(states.values()),
-            fix=AUGMENTATION_FIX,
-            confidence=Confidence.SUGGESTIVE,
-        )
-
-
-def _proof(evidence: PairEvidence) -> str:
-    if evidence.seen(Role.SAMPLES):
-        return "the sampler drew the same samples"
-    return "the whole numbers in them, such as labels, are the same"
-
-
-def _whole_alike(evidence: PairEvidence, batch: At) -> bool:
-    """Whether the whole numbers in batches that differ, such as labels, are the same."""
-    at = evidence.first(Role.INTEGERS)
-    return evidence.seen(Role.INTEGERS) and (at is None or at.step > batch.step)
-
-
-def _other_types(evidence: PairEvidence) -> bool:
-    return any("dtype" in one.key for one in evidence.topic(Kind.PRECISION))
-
-
-def _generators(evidence: PairEvidence) -> dict[str, str]:
-    """Generators whose state at the start differs and that may have been drawn from."""
-    known = {one.key for one in evidence.topic(Kind.SEED)}
-    found: dict[str, str] = {}
-    for name in GENERATORS:
-        for key in (f"torch.initial_random_states.{name}", f"seeds.{name}"):
-            if key in known:
-                found.setdefault(name, key)
-    return found
 
 
 def _order(
@@ -236,9 +133,9 @@ def _order(
         making: Other settings of the data that differ.
     """
     keys = [one.key for one in (*making, *ordering)]
-    states = _generators(evidence)
+    states = generators(evidence)
     again = _met_again(evidence, batch)
-    detail = f"{_since(evidence, batch)} {again}".rstrip()
+    detail = f"{_since(evidence, batch, making)} {again}".rstrip()
     which, title, fix = CauseId.DATA_ORDER, "the order of the data", ORDER_FIX
     if keys:
         detail += f" What makes them differs: {listed(keys, _MOST)}."
@@ -264,13 +161,13 @@ def _order(
     )
 
 
-def _since(evidence: PairEvidence, batch: At) -> str:
+def _since(evidence: PairEvidence, batch: At, making: Sequence[Difference]) -> str:
     """From where on the batches differ, and how that is known."""
-    rank = evidence.rank(batch)
-    what = "the sampler drew other samples" if evidence.seen(Role.SAMPLES) else "they differ"
+    at = f"step {batch.step}{evidence.rank(batch)}"
+    drew = "the sampler drew other samples" if evidence.seen(Role.SAMPLES) and not making else ""
     if evidence.series_of(batch).place(batch.step) == 0:
-        return f"The batches differ from the first one on, at step {batch.step}{rank}: {what}."
-    return f"The batches are the same up to step {batch.step}{rank}, from where on {what}."
+        return f"The batches differ from the first one on, at {at}{drew and f': {drew}'}."
+    return f"The batches are the same up to {at}, from where on {drew or 'they differ'}."
 
 
 def _met_again(evidence: PairEvidence, batch: At) -> str:
@@ -333,7 +230,7 @@ def _without_batches(
             fix=SETTINGS_FIX,
             confidence=Confidence.SUGGESTIVE,
         )
-    states = _generators(evidence)
+    states = generators(evidence)
     if states and not seeds and not evidence.seen(Role.BATCH):
         at, later = evidence.number, ""
         if at is not None and not evidence.first_value:
@@ -342,7 +239,7 @@ def _without_batches(
         yield Cause(
             id=CauseId.UNSEEDED_GENERATORS,
             kind=CauseKind.BATCH,
-            title=_UNSEEDED,
+            title=UNSEEDED,
             detail=f"{names} state at the start differs; whether the data draw from it is not "
             f"known, for fingerprints of the batches were not recorded.{later}",
             keys=tuple(states.values()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -13,7 +13,7 @@ from pytscope.diffing.facts import INITIAL_WEIGHTS
 from pytscope.diffing.kinds import RATE
 from pytscope.diffing.numbers import recorded_apart, told_apart
 from pytscope.diffing.roles import NUMBERS, Role
-from pytscope.model.comparison import At, Cause, CauseKind, Difference, Likelihood
+from pytscope.model.comparison import At, Cause, CauseKind, Difference, Kind, Likelihood
 from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.model.wording import listed
@@ -106,7 +106,7 @@ def resume_causes(evidence: PairEvidence, found: Resumption) -> Iterator[Cause]:
             fix="Resume with the settings, the code and the packages that the run began with.",
             confidence=Confidence.CONFIRMED if sure else Confidence.SUGGESTIVE,
         )
-    lost = [*_lost(evidence, found, changed=bool(news))]
+    lost = [*_lost(evidence, found, news)]
     if not lost and not news:
         lost = [_something(found)]
     for which, title, told, fix, proved in lost:
@@ -135,9 +135,12 @@ _Lost = tuple[CauseId, str, str, str, bool]
 """Which cause, its title, what shows it, what to do, whether it is sure."""
 
 
-def _lost(evidence: PairEvidence, found: Resumption, *, changed: bool) -> Iterator[_Lost]:
+def _lost(
+    evidence: PairEvidence, found: Resumption, changed: Sequence[Difference]
+) -> Iterator[_Lost]:
     if found.batch is not None:
-        yield _loader(evidence, found.resume, found.batch)
+        remade = any(one.kind is Kind.DATA for one in changed)
+        yield _loader(evidence, found.resume, found.batch, remade=remade)
     if found.rate is not None:
         yield _schedule(evidence, found.resume, found.rate)
     restored = restored_optimizer(found.resume)
@@ -203,7 +206,8 @@ def _as_at_first(evidence: PairEvidence, resume: Resume, at: At) -> bool:
     return bool(value in (mine[0], other[0]))
 
 
-def _loader(evidence: PairEvidence, resume: Resume, batch: At) -> _Lost:
+def _loader(evidence: PairEvidence, resume: Resume, batch: At, *, remade: bool) -> _Lost:
+    """Other batches: the place was lost, unless other settings make them otherwise."""
     again = _from(evidence, resume)
     told = f"It was fed other batches from step {batch.step} on."
     if again is not None:
@@ -214,7 +218,7 @@ def _loader(evidence: PairEvidence, resume: Resume, batch: At) -> _Lost:
                else "elsewhere.")
         )  # fmt: skip
     title = "the loader's position was not restored"
-    return CauseId.RESUME_LOADER, title, told, LOADER_FIX, True
+    return CauseId.RESUME_LOADER, title, told, LOADER_FIX, again is not None or not remade
 
 
 def _from(evidence: PairEvidence, resume: Resume) -> int | None:

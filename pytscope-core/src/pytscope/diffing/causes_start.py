@@ -80,12 +80,13 @@ def _of_rounding(evidence: PairEvidence, found: list[Difference]) -> bool:
     """Whether the gap is one that coarse rounding makes, by what was surely in use.
 
     Another element type was; another precision of matrix products may have been, and is
-    what is left where weights and batches are known to be the same.
+    what is left where weights, batches and seeds are known to be the same.
     """
     at = evidence.number
     hashes = evidence.told(INITIAL_WEIGHTS)
     alike = hashes[0] is not None and hashes[0] == hashes[1] and evidence.seen(Role.BATCH)
-    used = alike or any(one.likelihood is Likelihood.YES for one in found)
+    drawn = any(one.likelihood is Likelihood.YES for one in evidence.topic(Kind.SEED))
+    used = (alike and not drawn) or any(one.likelihood is Likelihood.YES for one in found)
     return used and at is not None and (relative(at) <= _COARSEST or not _finite(at))
 
 
@@ -162,12 +163,15 @@ def _drawn(evidence: PairEvidence) -> Iterator[Cause]:
 
 
 def _model(evidence: PairEvidence, found: list[Difference], hashes: list[str]) -> Cause:
+    same_size = all(one.key.endswith(".trained") for one in found)
+    sure = evidence.second if same_size else evidence.first_value
+    told = "They train other parts of it" if same_size else "The models are not of one size"
     return Cause(
         id=CauseId.MODEL,
         kind=CauseKind.INITIAL,
-        title="the model",
-        detail=f"{are(found)}. The models are not of one size.",
+        title="the parts of the model that are trained" if same_size else "the model",
+        detail=f"{are(found)}. {told}.",
         keys=(*(one.key for one in found), *hashes),
         fix="Make the model with the same settings.",
-        confidence=Confidence.CONFIRMED if evidence.first_value else Confidence.SUGGESTIVE,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUGGESTIVE,
     )

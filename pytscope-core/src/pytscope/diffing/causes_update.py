@@ -1,4 +1,4 @@
-"""Causes that lie in how weights are updated: the rate, the optimizer, the order of sums."""
+"""Causes that lie in how weights are updated: the optimizer, and the order of sums."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import numpy as np
 
 from pytscope.diffing.advice import determinism_advice, not_recorded
 from pytscope.diffing.causes_start import is_tiny
-from pytscope.diffing.evidence import BATCHES, PairEvidence
+from pytscope.diffing.evidence import BATCHES, PairEvidence, relative
 from pytscope.diffing.facts import INITIAL_WEIGHTS
-from pytscope.diffing.numbers import are, told_apart
+from pytscope.diffing.numbers import are
 from pytscope.diffing.roles import Role
-from pytscope.diffing.words import words_of
 from pytscope.model.comparison import At, Cause, CauseKind, Kind
 from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
 from pytscope.model.records import Flag
-from pytscope.model.wording import listed
 from pytscope.runs.run import Run
 
 _OPTIMIZER = frozenset(
@@ -25,10 +23,8 @@ _OPTIMIZER = frozenset(
     amsgrad dampening max_grad_norm grad_clip clip_grad gradient_clip_val
     adam_beta1 adam_beta2 adam_epsilon""".split()  # noqa: SIM905  # reads better without quotes
 )
-_LENGTH = frozenset(("epochs", "steps", "iters", "iterations"))
-"""Words of settings that a schedule is stretched over."""
-_RATE = (CauseId.LEARNING_RATE, "the learning rate")
-_SCHEDULE = (CauseId.SCHEDULE, "the learning-rate schedule")
+MOST_GROWN = 0.01
+"""Gap, of the value, up to which rounding may have grown between steps that were logged."""
 COARSE = (
     CauseId.SEED,
     CauseId.SETTINGS,
@@ -37,83 +33,6 @@ COARSE = (
     CauseId.COMMAND_LINE,
 )
 """Causes that are unlikely to change numbers by no more than rounding, after equal ones."""
-
-
-def rate_causes(evidence: PairEvidence, *, resumed: bool) -> Iterator[Cause]:
-    """The learning rate: as it was logged, or as it is set."""
-    settings = tuple(one.key for one in evidence.rates())
-    at = evidence.first(Role.RATE)
-    if at is None:
-        if settings and not evidence.seen(Role.RATE):
-            yield _set(evidence, settings)
-        elif settings:
-            yield _set_alike(settings)
-        return
-    if resumed:
-        return
-    begins = evidence.series_of(at).place(at.step) == 0
-    lengths = (o.key for o in evidence.topic(Kind.CONFIG) if _LENGTH & set(words_of(o.key)))
-    settings = tuple(dict.fromkeys((*settings, *lengths)))
-    which, title = _RATE if begins else _SCHEDULE
-    first, second = told_apart(at.first, at.second)
-    where = f"{at.series} is {first} and {second} at step {at.step}"
-    before = "" if begins else ", the first that differs"
-    late = at.step > evidence.horizon
-    number = evidence.number
-    if late:
-        after = "the runs had parted before: a further cause, or a schedule that follows the loss"
-    elif number is None:
-        after = "nothing that was logged of training differs"
-    elif number.step < at.step:
-        after = f"a smaller difference was there from step {number.step} on"
-    elif number.step == at.step:
-        after = f"{number.series} differs at the same step"
-    else:
-        after = f"{number.series} first differs at step {number.step}, after it"
-    yield Cause(
-        id=which,
-        kind=CauseKind.SCHEDULE,
-        title=title,
-        detail=f"{where}{before}; {after}.",
-        keys=settings,
-        fix="Set the same rate, schedule, warm-up and number of steps.",
-        confidence=Confidence.SUGGESTIVE if late else Confidence.CONFIRMED,
-    )
-
-
-def _set(evidence: PairEvidence, settings: tuple[str, ...]) -> Cause:
-    told = are(evidence.rates())
-    first = " It cannot have changed the first step's numbers, which differ." * evidence.at_start
-    later = not evidence.first_value and not any(map(_is_rate, settings))
-    which, title = _SCHEDULE if later else _RATE
-    return Cause(
-        id=which,
-        kind=CauseKind.SCHEDULE,
-        title=title,
-        detail=f"{told}. The rate of each step was not recorded.{first}",
-        keys=settings,
-        fix="Set the same rate, schedule, warm-up and number of steps.",
-        confidence=Confidence.SUGGESTIVE,
-    )
-
-
-def _is_rate(key: str) -> bool:
-    """Whether a setting is the rate itself, and not of how it moves."""
-    return not {"schedule", "scheduler", "decay", "warmup", "cosine", "anneal", "gamma"} & set(
-        words_of(key)
-    )
-
-
-def _set_alike(settings: tuple[str, ...]) -> Cause:
-    return Cause(
-        id=CauseId.LEARNING_RATE_SETTINGS,
-        kind=CauseKind.SCHEDULE,
-        title="settings of the learning rate",
-        detail=f"Not the same: {listed(settings, 6)}; yet the rate that was recorded is the same "
-        "at every common step.",
-        keys=settings,
-        confidence=Confidence.SUGGESTIVE,
-    )
 
 
 def update_causes(evidence: PairEvidence) -> Iterator[Cause]:
@@ -144,7 +63,7 @@ def update_causes(evidence: PairEvidence) -> Iterator[Cause]:
         detail=f"{told}.{after}",
         keys=tuple(one.key for one in found),
         fix="Make the optimizer with the same settings.",
-        confidence=Confidence.CONFIRMED if later and _second(evidence) else Confidence.SUGGESTIVE,
+        confidence=Confidence.CONFIRMED if evidence.second else Confidence.SUGGESTIVE,
     )
 
 
@@ -152,12 +71,6 @@ def is_optimizers(key: str) -> bool:
     """Whether a fact is a setting of the optimizer."""
     parts = key.replace("-", "_").lower().split(".")
     return key.startswith("torch.optimizer") or bool(_OPTIMIZER & set(parts[1:]))
-
-
-def _second(evidence: PairEvidence) -> bool:
-    """Whether numbers differ right after the first update."""
-    at = evidence.number
-    return at is not None and evidence.begin is not None and at.step == evidence.begin + 1
 
 
 def _skipped(evidence: PairEvidence) -> Cause | None:
@@ -198,6 +111,8 @@ def nondeterminism(evidence: PairEvidence, others: Sequence[Cause]) -> Iterator[
     if at is None or any(other.step <= at.step for other in (batch, rate) if other is not None):
         return
     tiny = is_tiny(evidence)
+    if not tiny and relative(at) > MOST_GROWN:
+        return
     if any(_explains(evidence, cause, tiny=tiny) for cause in others):
         return
     missing = not_recorded(evidence)
@@ -217,10 +132,14 @@ def nondeterminism(evidence: PairEvidence, others: Sequence[Cause]) -> Iterator[
 
 
 def _ruled_out(evidence: PairEvidence) -> bool:
-    """Whether what else makes gaps like rounding was recorded, and is the same."""
-    needed = ["torch.version", *([INITIAL_WEIGHTS] * evidence.at_start)]
+    """Whether what else makes gaps like rounding was recorded, and is the same.
+
+    Of code too: Adam hardly minds another limit of the gradients' norm.
+    """
+    needed = ["torch.version", "git.sha", "git.dirty", *([INITIAL_WEIGHTS] * evidence.at_start)]
     recorded = all(own.get(name) is not None for own in evidence.facts for name in needed)
-    return recorded and evidence.seen(Role.BATCH) and evidence.seen(Role.RATE)
+    forbidden = all(evidence.told("torch.determinism.algorithms"))
+    return recorded and evidence.seen(Role.BATCH) and evidence.seen(Role.RATE) and not forbidden
 
 
 def _explains(evidence: PairEvidence, cause: Cause, *, tiny: bool) -> bool:

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from pytscope.analyses.event_mask import EventMask
+from pytscope.analysis.options import AnalyzeOptions
 from pytscope.analysis.orchestrator import analyzed
-from pytscope.diffing.arms import repeats_key
 from pytscope.diffing.differences import differences
 from pytscope.diffing.divergence import divergence
 from pytscope.diffing.facts import cut_short
 from pytscope.diffing.facts import facts as recorded_facts
-from pytscope.diffing.gate import evaluated
+from pytscope.diffing.gate import Gated, evaluated
 from pytscope.diffing.headline import headline
+from pytscope.diffing.identity import repeats_key
 from pytscope.diffing.options import Compared, CompareOptions
 from pytscope.diffing.outcomes import not_compared, outcomes
 from pytscope.diffing.panels import panels
@@ -27,7 +29,9 @@ from pytscope.model.comparison import (
     Measured,
     Side,
 )
+from pytscope.model.errors import NothingUsable
 from pytscope.model.report import Problem, Report
+from pytscope.model.wording import listed
 from pytscope.plugins.registry import Registry
 from pytscope.runs.run import Run
 
@@ -47,7 +51,8 @@ def compare(
     Raises:
         UsageError: An option names an unknown rule or threshold, or a value
             does not fit.
-        NothingUsable: A run, or the asked-for part of it, is empty.
+        NothingUsable: A run, or the asked-for part of it, is empty, and too few others are
+            not: two, and one of each arm.
         PluginError: A plugin failed and `raise_errors` is set.
     """
     return comparison_of(compared, registry, options or CompareOptions())[0]
@@ -57,10 +62,9 @@ def comparison_of(
     compared: Compared, registry: Registry, options: CompareOptions
 ) -> tuple[Comparison, tuple[tuple[Report, Run], ...]]:
     """The comparison, and every run's report with the run as it was prepared for it."""
-    read = tuple(analyzed(run, registry, options.analysis) for run in compared.runs)
+    prepared, read = _prepared(compared, registry, options.analysis)
     reports = tuple(report for report, _ in read)
-    runs = tuple(run for _, run in read)
-    prepared = attrs.evolve(compared, runs=runs)
+    runs = prepared.runs
     sides = _sides(prepared, reports)
     found = _differences(prepared)
     results = _measured(
@@ -76,6 +80,7 @@ def comparison_of(
     facts = [recorded_facts(run) for run in runs]
     plain = Comparison(
         sides=sides,
+        left_out=prepared.left_out,
         grouped=compared.grouped,
         identical=None,
         headline="",
@@ -87,15 +92,51 @@ def comparison_of(
         not_compared=not_compared(runs),
         cut=tuple(dict.fromkeys(name for told in facts for name in cut_short(told))),
         watched=tuple(watched(runs)),
-        shared=shared_steps(runs, compared.labels),
+        shared=shared_steps(runs, prepared.labels, [*map(_mask, reports)]),
         checks=tuple(map(counted, reports)),
         findings=rules,
-        gained=gained(rules, compared.arms),
-        lost=lost(rules, compared.arms),
+        gained=gained(rules, prepared.arms),
+        lost=lost(rules, prepared.arms),
         problems=_problems(reports),
         tool_version=reports[0].tool_version,
     )
     return _finished(plain, options), read
+
+
+_Read = tuple[tuple[Report, Run], ...]
+
+
+def _prepared(
+    compared: Compared, registry: Registry, asked: AnalyzeOptions
+) -> tuple[Compared, _Read]:
+    """The runs as prepared, and their reports; without a step only where too few have one.
+
+    Raises:
+        NothingUsable: A run is empty, and too few others are not.
+    """
+    read: dict[int, tuple[Report, Run]] = {}
+    empty: dict[int, NothingUsable] = {}
+    for place, run in enumerate(compared.runs):
+        try:
+            read[place] = analyzed(run, registry, asked)
+        except NothingUsable as error:
+            empty[place] = error
+    bare = {
+        place: "no completed step" for place, (report, _) in read.items() if not report.run.steps
+    }
+    nothing = {place: _nothing(compared.runs[place]) for place in empty}
+    reasons = nothing | bare
+    rest = compared.without(reasons) if reasons else compared
+    if rest is None:
+        if empty:
+            raise next(iter(empty.values()))
+        rest, reasons = compared, {}
+    kept = tuple(one for place, one in read.items() if place not in reasons)
+    return attrs.evolve(rest, runs=tuple(run for _, run in kept)), kept
+
+
+def _nothing(run: Run) -> str:
+    return "no step of those asked for" if run.timelines else "no record of any rank"
 
 
 def _finished(plain: Comparison, options: CompareOptions) -> Comparison:
@@ -103,9 +144,17 @@ def _finished(plain: Comparison, options: CompareOptions) -> Comparison:
     known = attrs.evolve(plain, identical=_identical(plain.divergences))
     if options.gate is not None:
         gated, reason = evaluated(options.gate, plain.outcomes, plain.timings)
+        if gated is Gated.PASSED and plain.left_out and not plain.grouped:
+            labels = listed(one.label for one in plain.left_out)
+            gated, reason = Gated.NOT_EVALUATED, f"{labels}: left out; {reason}"
         known = attrs.evolve(known, gate=gated.value, gate_reason=f"{options.gate}: {reason}")
     drawn = panels(known, detailed=options.detailed)
     return attrs.evolve(known, headline=headline(known), panels=drawn)
+
+
+def _mask(report: Report) -> EventMask | None:
+    found = report.analyses.get("event_mask")
+    return found if isinstance(found, EventMask) else None
 
 
 def _sides(compared: Compared, reports: Sequence[Report]) -> tuple[Side, ...]:

@@ -94,9 +94,8 @@ def _rank(difference: Difference) -> tuple[int, int, str]:
 
 def _difference(name: str, values: Sequence[Any], arms: Sequence[int]) -> Difference:
     known = sort_of(name)
-    return Difference(
-        name, known.kind, known.likelihood, tuple(values), known.why, _within(values, arms)
-    )
+    why = NOT_EVERY if _top(name) == "git" and ABSENT in values else known.why
+    return Difference(name, known.kind, known.likelihood, tuple(values), why, _within(values, arms))
 
 
 def _within(values: Sequence[Any], arms: Sequence[int]) -> bool:
@@ -177,4 +176,5 @@ def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Differe
     known = ((name, before.get(name, ABSENT), after.get(name, ABSENT)) for name in names)
     found = [_difference(n, (a, b), (0, 1)) for n, a, b in known if not same(a, b)]
     kept = [_adjusted(one, (before, after), found) for one in found if not implied(one.key, found)]
-    return [one for one in sorted(kept, key=_rank) if one.likelihood is not Likelihood.HARDLY]
+    told = (one for one in kept if one.why != NOT_EVERY)
+    return [one for one in sorted(told, key=_rank) if one.likelihood is not Likelihood.HARDLY]

@@ -9,15 +9,18 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from pytscope.diffing.aligned import AlignedSeries, aligned_series
-from pytscope.diffing.batches import ascending, common
 from pytscope.diffing.causes import causes
+from pytscope.diffing.causes_outside import numbered_apart, shift_words
 from pytscope.diffing.differences import differences as all_differences
 from pytscope.diffing.evidence import PairEvidence, begin_of, resumes
 from pytscope.diffing.facts import facts
+from pytscope.diffing.identity import same_recording
+from pytscope.diffing.logged import common
 from pytscope.diffing.precision import tolerance
 from pytscope.diffing.roles import NUMBERS, ORDER, Role, of_role
 from pytscope.model.comparison import Difference, Divergence, Likelihood
 from pytscope.model.wording import listed
+from pytscope.runs.last_pass import ascending
 from pytscope.runs.run import Run
 
 _MOST_NAMES = 6
@@ -112,18 +115,6 @@ def _identical(evidence: PairEvidence) -> bool | None:
     return True if same_recording(*evidence.runs) else None
 
 
-def same_recording(a: Run, b: Run) -> bool:
-    """Whether two runs are one recording, wherever its files are: time itself tells."""
-    if a.ranks != b.ranks or not a.ranks:
-        return False
-    for mine, other in zip(a.timelines, b.timelines, strict=True):
-        starts = [[t.start_epoch_ns for t in timeline.attempts] for timeline in (mine, other)]
-        equal = starts[0] == starts[1] and np.array_equal(mine.step, other.step)
-        if not equal or not np.array_equal(mine.wall_ns, other.wall_ns):
-            return False
-    return True
-
-
 def _not_compared(evidence: PairEvidence) -> Iterator[str]:
     a, b = evidence.runs
     first, second = evidence.labels
@@ -131,15 +122,10 @@ def _not_compared(evidence: PairEvidence) -> Iterator[str]:
         yield "No rank has records in both runs."
         return
     yield from _ranks(evidence)
-    if not evidence.seen(Role.LOSS):
-        yield "No loss is recorded in both runs at a common step."
-    if not evidence.seen(Role.BATCH):
-        yield (
-            "Batches are not compared: fingerprints are not recorded in both runs "
-            "(AutoProfiler(fingerprint_batches=True))."
-        )
-    if not evidence.seen(Role.RATE):
-        yield "Learning rates are not compared: they are not recorded in both runs."
+    if evidence.series and not any(one.told.compared for one in evidence.series):
+        yield f"No step that both made has a value. {_extents(evidence)}"
+        return
+    yield from _not_seen(evidence)
     names = [{name for t in run.timelines for name in t.scalars} for run in (a, b)]
     for mine, other, label in ((names[0], names[1], first), (names[1], names[0], second)):
         alone = sorted(mine - other)
@@ -158,6 +144,29 @@ def _not_compared(evidence: PairEvidence) -> Iterator[str]:
     yield from _rounded(evidence)
     if evidence.begin is None:
         yield "The runs begin at different steps, so their initial states are not compared."
+
+
+def _not_seen(evidence: PairEvidence) -> Iterator[str]:
+    """What tells most of a divergence, and is not there."""
+    if not evidence.seen(Role.LOSS):
+        yield "No loss is recorded in both runs at a common step."
+    if not evidence.seen(Role.BATCH):
+        yield (
+            "Batches are not compared: fingerprints are not recorded in both runs "
+            "(AutoProfiler(fingerprint_batches=True))."
+        )
+    if not evidence.seen(Role.RATE):
+        yield "Learning rates are not compared: they are not recorded in both runs."
+
+
+def _extents(evidence: PairEvidence) -> str:
+    """Which steps either has, and whether they are the same ones under other numbers."""
+    spans = (run.timelines[0].step for run in evidence.runs)
+    ends = [f"{int(step.min())} to {int(step.max())}" if len(step) else "none" for step in spans]
+    first, second = evidence.labels
+    said = f"Steps of {first}: {ends[0]}; of {second}: {ends[1]}."
+    shift = numbered_apart(evidence.runs)
+    return said if shift is None else f"{said} {shift_words(evidence.labels, shift)}"
 
 
 def _of_starts(evidence: PairEvidence, both: AbstractSet[str]) -> Iterator[str]:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pytscope.diffing.aligned import AlignedSeries, Pair, unequal
-from pytscope.diffing.batches import counting
 from pytscope.diffing.differences import NOT_EVERY, changed
 from pytscope.diffing.facts import attempt_facts
 from pytscope.diffing.kinds import RATE
@@ -18,6 +17,7 @@ from pytscope.diffing.numbers import small, told_apart
 from pytscope.diffing.roles import NUMBERS, ORDER, Role
 from pytscope.model.comparison import At, Difference, Kind, Likelihood
 from pytscope.model.records import Flag
+from pytscope.runs.last_pass import counting
 from pytscope.runs.run import Run
 
 BATCHES = (Role.BATCH, Role.COUNT)
@@ -89,6 +89,12 @@ class PairEvidence:
         ]
         return min(found, key=lambda entry: entry[:2])[2] if found else None
 
+    def at_step(self, step: int, role: Role) -> bool:
+        """Whether both logged such a series at a step, and no such series differs there."""
+        first = self.first(role)
+        there = any(one.logged(step) for one in self.of(role))
+        return there and (first is None or first.step > step)
+
     def series_of(self, at: At) -> AlignedSeries:
         """The series that a difference is of."""
         return next(one for one in self.series if one.name == at.series)
@@ -130,6 +136,14 @@ class PairEvidence:
         """Whether the first value that both logged differs, be it that of the first step or not."""
         at = self.number
         return at is not None and self.series_of(at).place(at.step) == 0
+
+    @property
+    def second(self) -> bool:
+        """Whether the first step's numbers agree, and those after the first update do not."""
+        at = self.number
+        if at is None or self.begin is None or self.first_value:
+            return False
+        return at.step == self.begin + 1
 
     def topic(self, kind: Kind, *, hardly: bool = False) -> list[Difference]:
         """Differences of a kind that may change numbers; what one run lacks shows none."""

@@ -80,6 +80,8 @@ def environment_facts(environment: Mapping[str, Any], run: Run) -> dict[str, Any
             found.update(_command(value, run))
         elif name == "torch" and isinstance(value, dict):
             found.update(flat(_torch(value), "torch"))
+        elif name == "git" and isinstance(value, dict):
+            found.update(flat(_git(value), "git"))
         else:
             found.update(flat(value, name))
         if len(found) > MOST:
@@ -177,6 +179,12 @@ def _command(argv: Sequence[Any], run: Run) -> Iterator[tuple[str, Any]]:
     plain = [word for word in rest if not (folder and folder in PurePath(word).parts)]
     if plain:
         yield "argv.words", plain
+
+
+def _git(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The code's version without what git could not tell, for which there is a reason then."""
+    untold = told.get("reason") is not None
+    return {name: value for name, value in told.items() if value is not None or not untold}
 
 
 def _torch(told: Mapping[str, Any]) -> dict[str, Any]:

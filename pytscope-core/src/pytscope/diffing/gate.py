@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from pytscope.diffing.metrics import STEP_TIME
-from pytscope.diffing.numbers import relative
+from pytscope.diffing.numbers import named, relative
 from pytscope.model.comparison import Measured, Verdict
 from pytscope.model.wording import listed
 
@@ -91,8 +91,7 @@ def _told(judged: Iterable[_Judged]) -> str:
 
 
 def _judged(measured: Measured, gate: RegressionGate) -> _Judged:
-    name = f"{measured.metric} ({measured.between})" if measured.between else measured.metric
-    return _Judged(name, *_outcome(measured, gate))
+    return _Judged(named(measured), *_outcome(measured, gate))
 
 
 def _outcome(measured: Measured, gate: RegressionGate) -> tuple[Gated, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytscope.analyses.units import count
-from pytscope.diffing.amounts import verdict_words
-from pytscope.diffing.numbers import relative
+from pytscope.diffing.amounts import beyond_repeats, verdict_words
+from pytscope.diffing.numbers import sized
 from pytscope.diffing.parted import all_words
 from pytscope.model.comparison import Comparison, Likelihood, Measured, Verdict
 from pytscope.model.wording import listed
@@ -17,12 +17,15 @@ _JUDGED = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
 
 def headline(comparison: Comparison) -> str:
     """What to read when nothing else is read: who is worse, where runs part, and why."""
-    said = [*_judged((*comparison.outcomes, *comparison.timings)), *_parted(comparison)]
+    measured = (*comparison.outcomes, *comparison.timings)
+    said = [*_judged(measured), beyond_repeats(measured), *_parted(comparison)]
     said += _made_differently(comparison)
     if comparison.shared:
         steps = dict.fromkeys(str(step.step) for step in comparison.shared)
         said.append(f"bad data at step{'s' * (len(steps) > 1)} {listed(steps, _MOST_KEYS)}")
-    return " · ".join(said)
+    if comparison.left_out:
+        said.append(f"left out: {listed((o.label for o in comparison.left_out), _MOST_KEYS)}")
+    return " · ".join(filter(None, said))
 
 
 def _judged(measured: Iterable[Measured]) -> Iterable[str]:
@@ -31,12 +34,7 @@ def _judged(measured: Iterable[Measured]) -> Iterable[str]:
     for verdict in _JUDGED:
         mine = [m for m in found if m.verdict is verdict]
         if mine:
-            yield f"{verdict.value}: {listed(map(_sized, mine), _MOST_KEYS)}"
-
-
-def _sized(measured: Measured) -> str:
-    name = f"{measured.metric} ({measured.between})" if measured.between else measured.metric
-    return name if measured.relative is None else f"{name} {relative(measured.relative)}"
+            yield f"{verdict.value}: {listed(map(sized, mine), _MOST_KEYS)}"
 
 
 def _parted(comparison: Comparison) -> Iterable[str]:

@@ -12,6 +12,7 @@ START, AFTER = "torch.initial_random_states", "torch.random_states"
 _OF_TORCH = ("torch", "cuda")
 _SEED = "torch.initial_seed"
 _MODEL, _TYPES = "torch.model.parameters", "torch.model.dtypes"
+_TRAINED = "torch.model.trained"
 _FROM = {
     "torch.git": ("torch.version",),
     "packages.torch": ("torch.version",),
@@ -36,11 +37,11 @@ def implied(name: str, found: Sequence[Difference]) -> bool:
     if name.startswith("torch.weights."):
         return not keys.isdisjoint((_SEED, INITIAL_WEIGHTS))
     if name in _OF_OPTIMIZERS:
-        return _MODEL in keys or any(key.startswith(_OPTIMIZERS) for key in keys)
+        return bool({_MODEL, _TRAINED} & keys) or any(k.startswith(_OPTIMIZERS) for k in keys)
     if name.startswith("torch.optimizer") and name.endswith(".tensors"):
         return _MODEL in keys
     if name.startswith("model."):
-        return not keys.isdisjoint((_TYPES, _MODEL))
+        return not keys.isdisjoint((_TYPES, _MODEL, _TRAINED))
     if ".order.generator_seed" in name:
         return name.replace(".order.", ".") in keys
     return any(_of_generator(name, generator, keys) for generator in GENERATORS)

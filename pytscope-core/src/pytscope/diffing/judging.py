@@ -13,37 +13,15 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from pytscope.diffing.student import critical, two_sided
 from pytscope.model.comparison import Verdict
-from pytscope.stats import holm
+from pytscope.stats import critical, holm, two_sided
 
 ALPHA = 0.05
 FEWEST = 3
-"""Fewest runs of an arm, and fewest repeats, from which a spread is read."""
-FEWEST_TO_JUDGE = 5
-"""Fewest repeats whose spread may judge an arm that has too few runs of its own."""
+"""Fewest runs of each arm for a verdict, and fewest repeats from which a spread is read."""
 _Z80 = 0.841621
 """Normal quantile of the chance of seeing a difference of the smallest size that is visible."""
 _MOST_ORDERS = 20_000
-
-
-@attrs.frozen
-class Spread:
-    """How much repeats of a configuration differ.
-
-    Attributes:
-        sd: Their standard deviation.
-        freedom: Degrees of freedom that it rests on.
-        repeats: Number of repeats.
-        source: Where they are from, in words.
-        of_one_seed: Whether all had one seed: then seeds may add to it.
-    """
-
-    sd: float
-    freedom: int
-    repeats: int
-    source: str
-    of_one_seed: bool = False
 
 
 @attrs.frozen
@@ -58,7 +36,9 @@ class Judgement:
         test: What was done, in words.
         smallest: Smallest difference that would be seen four times in five, or None.
         noise: Standard deviation between repeats, or None when unknown.
-        may_judge: Whether a verdict may rest on it.
+        known: 95 % interval of that noise, where few runs are held against the spread of
+            repeats; None else.
+        needed: Runs an arm that would show the difference, in that case; None for too many.
     """
 
     difference: float
@@ -68,7 +48,8 @@ class Judgement:
     test: str = ""
     smallest: float | None = None
     noise: float | None = None
-    may_judge: bool = False
+    known: tuple[float, float] | None = None
+    needed: int | None = None
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Judgement:
@@ -113,7 +94,7 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Judgement:
     if sd <= 0 and away[0]:  # of so many signs, chance makes all equal
         p = 2.0 ** (1 - len(away))
         test = f"exact sign test, {len(away)} pairs of runs of one seed"
-        return Judgement(float(away[0]), p=p, test=test, noise=0.0, may_judge=True)
+        return Judgement(float(away[0]), p=p, test=test, noise=0.0)
     return _student(float(away.mean()), error, len(away) - 1.0, test, sd / math.sqrt(2.0))
 
 
@@ -128,13 +109,12 @@ def _student(
         difference + half,
         two_sided(away, freedom) if difference else 1.0,
         test,
-        smallest=_visible(freedom) * error,
+        smallest=visible(freedom) * error,
         noise=noise,
-        may_judge=True,
     )
 
 
-def _visible(freedom: float) -> float:
+def visible(freedom: float) -> float:
     """Standard errors that a t test finds four times in five, about.
 
     A normal approximation of the noncentral t distribution (Abramowitz and Stegun,
@@ -142,34 +122,6 @@ def _visible(freedom: float) -> float:
     """
     t = critical(freedom)
     return t * (1.0 - 0.25 / freedom) + _Z80 * math.sqrt(1.0 + t * t / (2.0 * freedom))
-
-
-def against(first: Sequence[float], second: Sequence[float], spread: Spread) -> Judgement:
-    """Hold a difference of the means of a few runs against the known spread of repeats.
-
-    The interval is the prediction interval of such a difference about zero, moved
-    to where the difference is: two repeats fall outside of it once in twenty times.
-    A verdict may rest on it from five repeats on: then these, not the single run,
-    are what stands for the arm. With three or four the spread itself is uncertain
-    by a factor of two or more, and one early, lucky set of repeats would go on to
-    accuse every later run.
-    """
-    error = spread.sd * math.sqrt(1.0 / len(first) + 1.0 / len(second))
-    difference = math.fsum(second) / len(second) - math.fsum(first) / len(first)
-    test = f"prediction interval of {spread.repeats} {spread.source}"
-    if error <= 0:
-        return Judgement(difference, test=test, noise=spread.sd)
-    judged = _student(difference, error, spread.freedom, test, spread.sd)
-    return attrs.evolve(judged, may_judge=spread.freedom >= FEWEST_TO_JUDGE - 1)
-
-
-def spread_of_an_arm(first: Sequence[float], second: Sequence[float]) -> Spread | None:
-    """The spread of the one arm that has enough runs for one, or None."""
-    for values in (first, second):
-        if len(values) >= FEWEST:
-            sd = float(np.std(values, ddof=1))
-            return Spread(sd, len(values) - 1, len(values), "runs of the other arm")
-    return None
 
 
 def by_rank(first: Sequence[float], second: Sequence[float], *, worst_high: bool) -> Judgement:
@@ -196,7 +148,7 @@ def by_rank(first: Sequence[float], second: Sequence[float], *, worst_high: bool
         drawn = [chance.permutation(ranks)[:size].sum() for _ in range(_MOST_ORDERS - 1)]
         sums = np.array([*drawn, total])
     p = float((np.abs(sums - expected) >= abs(total - expected) - 1e-9).mean())
-    return Judgement(math.nan, p=p, test=test, may_judge=True)
+    return Judgement(math.nan, p=p, test=test)
 
 
 def _ranks(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -210,18 +162,16 @@ def adjusted(p: Sequence[float | None]) -> list[float | None]:
     return [None if value is None else next(tested) for value in p]
 
 
-def verdict(
-    judged: Judgement, p: float | None, *, lower_is_better: bool | None, worse: bool
-) -> Verdict:
-    """What a judgement amounts to.
+def verdict(p: float | None, *, lower_is_better: bool | None, worse: bool) -> Verdict:
+    """What the probability of a difference amounts to.
 
     Args:
-        judged: The judgement.
-        p: Its probability after Holm's correction, or None when untested.
+        p: After Holm's correction; None when untested, as it is of fewer than three runs
+            an arm.
         lower_is_better: Which way is worse, or None where neither is.
         worse: Whether the second arm is on the worse side, where there is one.
     """
-    if p is None or not judged.may_judge:
+    if p is None:
         return Verdict.UNDECIDED
     if p >= ALPHA:
         return Verdict.NO_DIFFERENCE

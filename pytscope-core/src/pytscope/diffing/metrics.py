@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import numpy as np
 
-from pytscope.diffing.arms import Series, names, series
+from pytscope.diffing.logged import Series, names, series
 from pytscope.runs.run import Run
 from pytscope.stats import last_tenth
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from pytscope.diffing.arms import code_of, identity, repeats_key, seed_of
-from pytscope.diffing.judging import Spread
+from pytscope.diffing.identity import code_of, identity, repeats_key, seed_of
 from pytscope.diffing.metrics import own_values
 from pytscope.diffing.repeated import spread_of_repeats
+from pytscope.diffing.spread import Spread
 from pytscope.model.errors import UsageError
 from pytscope.runs.run import Run
 

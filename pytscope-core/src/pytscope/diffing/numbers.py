@@ -122,6 +122,17 @@ def centre(values: Sequence[float], unit: str) -> str:
     return f"{number} ±{own} {of}".rstrip() if of == same else f"{shown} ±{own} {same}"
 
 
+def named(measured: Measured) -> str:
+    """The metric, with the runs that it is of where they are not the arms."""
+    return f"{measured.metric} ({measured.between})" if measured.between else measured.metric
+
+
+def sized(measured: Measured) -> str:
+    """The same with its relative change, where there is one."""
+    name = named(measured)
+    return name if measured.relative is None else f"{name} {relative(measured.relative)}"
+
+
 def change(measured: Measured) -> str:
     """A difference; what arithmetic alone makes of equal values is none."""
     largest = max(map(abs, (*measured.first, *measured.second)), default=0.0)

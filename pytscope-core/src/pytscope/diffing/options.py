@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import attrs
 
 from pytscope.analysis.options import AnalyzeOptions
-from pytscope.diffing.arms import seed_of
 from pytscope.diffing.gate import RegressionGate
+from pytscope.diffing.identity import seed_of
 from pytscope.diffing.noise import NoiseStore
-from pytscope.model.errors import UsageError
+from pytscope.model.comparison import LeftOut
+from pytscope.model.errors import PytscopeError, UsageError
 from pytscope.runs.run import Run
 
 _FEWEST = 2
@@ -35,39 +37,98 @@ class CompareOptions:
 
 
 @attrs.frozen(eq=False)
+class Unread:
+    """A run that was given and cannot be read.
+
+    Attributes:
+        path: Where it should be.
+        error: Why it cannot.
+    """
+
+    path: str
+    error: PytscopeError
+
+    @property
+    def reason(self) -> str:
+        """The error as a sentence that names no folder; a bare name may stay."""
+        path = str(Path(self.path))
+        said = str(self.error)
+        return said.replace(path, "it") if len(Path(path).parts) > 1 else said
+
+
+@attrs.frozen(eq=False)
 class Compared:
     """The runs to compare, in order.
 
     Attributes:
         runs: All of them, those of the first arm first.
         arms: Arm of each, 0 or 1.
+        labels: `A`, `B`, …, and after `Z` `AA`, `AB`, …, by their places among all given.
         grouped: Whether they are compared as two arms; otherwise the first is
             compared with each of the others.
+        left_out: Runs that were given too.
     """
 
     runs: tuple[Run, ...]
     arms: tuple[int, ...]
+    labels: tuple[str, ...]
     grouped: bool
+    left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
-    def of(cls, first: Sequence[Run], second: Sequence[Run] = ()) -> Compared:
+    def of(cls, first: Sequence[Run | Unread], second: Sequence[Run | Unread] = ()) -> Compared:
         """Runs as two arms, or the first run against the others.
+
+        One that cannot be read is left out where two or more can, and one of each arm.
 
         Raises:
             UsageError: There is nothing to compare with.
+            PytscopeError: Of the first run that cannot be read, where too few can.
         """
-        runs = (*first, *second)
-        if not first or len(runs) < _FEWEST:
+        given = (*first, *second)
+        if not first or len(given) < _FEWEST:
             msg = "a comparison needs at least two runs"
             raise UsageError(msg)
-        if second:
-            return cls(runs, (0,) * len(first) + (1,) * len(second), grouped=True)
-        return cls(runs, (0, *(1,) * (len(runs) - 1)), grouped=False)
+        unread = {at: one for at, one in enumerate(given) if isinstance(one, Unread)}
+        runs = {at: one for at, one in enumerate(given) if isinstance(one, Run)}
+        arms = [int(at >= (len(first) if second else 1)) for at in range(len(given))]
+        labels = cls.letters(len(given))
+        if not _enough([arms[at] for at in runs], grouped=bool(second)):
+            raise next(iter(unread.values())).error
+        return cls(
+            tuple(runs.values()),
+            _sides([arms[at] for at in runs], grouped=bool(second)),
+            tuple(labels[at] for at in runs),
+            grouped=bool(second),
+            left_out=tuple(
+                LeftOut(label=labels[at], arm=arms[at], path=one.path, reason=one.reason)
+                for at, one in unread.items()
+            ),
+        )
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """`A`, `B`, …, and after `Z` `AA`, `AB`, …."""
-        return self.letters(len(self.runs))
+    def without(self, reasons: Mapping[int, str]) -> Compared | None:
+        """The comparison without some runs; None where too few would be left.
+
+        Args:
+            reasons: Why each is left out, by its place.
+        """
+        kept = [at for at in range(len(self.runs)) if at not in reasons]
+        arms = [self.arms[at] for at in kept]
+        if not _enough(arms, grouped=self.grouped):
+            return None
+        out = (
+            LeftOut(
+                label=self.labels[at], arm=self.arms[at], path=self.runs[at].path, reason=reason
+            )
+            for at, reason in reasons.items()
+        )
+        return attrs.evolve(
+            self,
+            runs=tuple(self.runs[at] for at in kept),
+            arms=_sides(arms, grouped=self.grouped),
+            labels=tuple(self.labels[at] for at in kept),
+            left_out=(*self.left_out, *out),
+        )
 
     @staticmethod
     def letters(runs: int) -> tuple[str, ...]:
@@ -89,6 +150,15 @@ class Compared:
         return tuple(
             (_counterpart(place, first, seeds), place) for place in range(first, len(seeds))
         )
+
+
+def _enough(arms: Sequence[int], *, grouped: bool) -> bool:
+    return len(set(arms)) == _FEWEST if grouped else len(arms) >= _FEWEST
+
+
+def _sides(arms: Sequence[int], *, grouped: bool) -> tuple[int, ...]:
+    """The arm of each run; where they are no arms, that of the first and that of the others."""
+    return tuple(arms) if grouped else (0, *(1,) * (len(arms) - 1))
 
 
 def _counterpart(place: int, first: int, seeds: Sequence[str]) -> int:

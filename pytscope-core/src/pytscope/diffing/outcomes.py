@@ -9,11 +9,14 @@ import attrs
 import numpy as np
 
 from pytscope.diffing import judging
-from pytscope.diffing.arms import Arm, Series, arms_of, finite, names, series
+from pytscope.diffing.arms import Arm, arms_of
 from pytscope.diffing.batches import BATCH
+from pytscope.diffing.identity import same_recording
+from pytscope.diffing.logged import Series, names, series
 from pytscope.diffing.metrics import Metric, Outcome, metric, outcomes_of
 from pytscope.diffing.noise import NoiseStore, spread_of
 from pytscope.diffing.numbers import ROUNDING
+from pytscope.diffing.spread import Spread, against, spread_of_an_arm
 from pytscope.diffing.told import Told, sentence
 from pytscope.model.comparison import Measured, Verdict
 from pytscope.model.wording import listed
@@ -46,8 +49,9 @@ def outcomes(
     the last tenth of the steps of what is logged in training; up to the last step
     that all runs have. From three runs an arm on, Welch's t test over the runs, or
     over pairs where both arms have the same seeds and the same batches, with Holm's
-    correction over the metrics. With fewer, a difference is held against the spread
-    of earlier repeats where a store has it; without, there is no verdict.
+    correction over the metrics. With fewer runs of either arm there is no verdict; where a
+    store, or the other arm, tells how much repeats differ, the difference is held against
+    that.
 
     Args:
         runs: The runs.
@@ -60,6 +64,7 @@ def outcomes(
     first, second = arms_of(runs, arms)
     known = [(outcome, _equal(outcome)) for outcome in outcomes_of(runs)]
     repeated = any(steps and steps > 1 and _telling(outcome) for outcome, steps in known)
+    repeated = repeated or all(_once_more(runs[0], other) for other in runs[1:])
     cases = [_case(outcome, steps if repeated else None) for outcome, steps in known]
     directed = [c for c in cases if c.metric.lower_is_better is not None]
     others = [c for c in cases if c.metric.lower_is_better is None][:MOST_UNDIRECTED]
@@ -122,6 +127,11 @@ def _equal(outcome: Outcome) -> int | None:
     return min(known) if len(known) == len(counts) else None
 
 
+def _once_more(one: Run, other: Run) -> bool:
+    """Whether a run is compared with itself, which values that never move do not tell."""
+    return one.name == other.name and same_recording(one, other)
+
+
 def _telling(outcome: Outcome) -> bool:
     """Whether equal values are no chance: rounded ones of two runs may be equal once."""
     return len(np.unique(outcome.series[0].values)) > 1
@@ -172,7 +182,7 @@ def _same_batches(one: Run, two: Run) -> bool:
 
 def _lookup(
     runs: Sequence[Run], first: Arm, second: Arm, noise: NoiseStore | None, name: str
-) -> Callable[[], judging.Spread | None]:
+) -> Callable[[], Spread | None]:
     ours, theirs = ([runs[place] for place in arm.runs] for arm in (first, second))
     return lambda: spread_of(noise, ours, theirs, name)
 
@@ -184,11 +194,11 @@ def _judged(
     first: Arm,
     second: Arm,
     pairs: Sequence[tuple[int, int]],
-    lookup: Callable[[], judging.Spread | None],
+    lookup: Callable[[], Spread | None],
 ) -> judging.Judgement:
     enough = min(len(ours), len(theirs)) >= judging.FEWEST
     plain = judging.Judgement(_mean(theirs) - _mean(ours))
-    if not finite([*ours, *theirs]):
+    if not all(map(math.isfinite, (*ours, *theirs))):
         high = metric.lower_is_better is not False
         return judging.by_rank(ours, theirs, worst_high=high) if enough else plain
     if enough and one_seed_each(first, second):
@@ -197,10 +207,10 @@ def _judged(
         return judging.paired([ours[i] for i, _ in pairs], [theirs[j] for _, j in pairs])
     if enough:
         return judging.unpaired(ours, theirs)
-    spread = lookup() or judging.spread_of_an_arm(ours, theirs)
+    spread = lookup() or spread_of_an_arm(ours, theirs)
     if spread is None or (spread.of_one_seed and set(first.seeds) != set(second.seeds)):
         return plain
-    return judging.against(ours, theirs, spread)
+    return against(ours, theirs, spread)
 
 
 def one_seed_each(first: Arm, second: Arm) -> bool:
@@ -258,9 +268,7 @@ def concluded(
     """A measured difference with its verdict and its sentence."""
     centre = _mean(ours)
     worse = _worse(ours, theirs, lower_is_better=named.lower_is_better is not False)
-    verdict = judging.verdict(
-        judged, told.adjusted, lower_is_better=named.lower_is_better, worse=worse
-    )
+    verdict = judging.verdict(told.adjusted, lower_is_better=named.lower_is_better, worse=worse)
     relative = judged.difference / abs(centre) if centre and math.isfinite(centre) else None
     filled = attrs.evolve(
         named,
@@ -273,6 +281,8 @@ def concluded(
         noise=judged.noise,
         smallest=judged.smallest,
         verdict=verdict,
+        interval_of="runs" if judged.known is None else "repeats",
+        runs_needed=judged.needed,
     )
     return attrs.evolve(filled, detail=sentence(filled, judged, told))
 

@@ -34,6 +34,7 @@ def panels(comparison: Comparison, *, detailed: bool = False) -> tuple[Panel, ..
     """
     sides = comparison.sides
     return (
+        *left_out_panel(comparison),
         provenance_panel(comparison, detailed=detailed),
         divergence_panel(comparison.divergences),
         outcomes_panel(comparison.outcomes, sides, comparison.not_compared),
@@ -41,6 +42,19 @@ def panels(comparison: Comparison, *, detailed: bool = False) -> tuple[Panel, ..
         shared_panel(comparison),
         findings_panel(comparison),
     )
+
+
+def left_out_panel(comparison: Comparison) -> Iterator[Panel]:
+    """Runs that were given and that the comparison goes without, where there are any."""
+    out = comparison.left_out
+    if not out:
+        return
+    said = f"{listed((one.label for one in out), _MOST_NAMES)}: all that follows is without"
+    rows: list[Row] = [Text(f"{one.label}: {one.reason}") for one in out]
+    first = comparison.sides[0].label if comparison.sides else ""
+    if not comparison.grouped and any(one.label == "A" for one in out):
+        rows.append(Text(f"the others are compared with {first}, the first that can be"))
+    yield Panel("left_out", "LEFT OUT", said, Status.BAD, rows, 5)
 
 
 def provenance_panel(comparison: Comparison, *, detailed: bool = False) -> Panel:

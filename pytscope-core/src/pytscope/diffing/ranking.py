@@ -13,6 +13,7 @@ import enum
 from pytscope.diffing.causes_recorded import OF_ROUNDING
 from pytscope.diffing.causes_start import is_tiny
 from pytscope.diffing.evidence import PairEvidence
+from pytscope.diffing.roles import Role
 from pytscope.model.comparison import Cause, CauseKind, Likelihood
 from pytscope.model.comparison_causes import CauseId
 from pytscope.model.findings import Confidence
@@ -61,7 +62,13 @@ def _spoken_against(evidence: PairEvidence, cause: Cause) -> bool:
     if cause.id in (CauseId.LEARNING_RATE_SETTINGS, CauseId.LATER_BATCHES):
         return True
     if cause.kind is CauseKind.SCHEDULE or cause.id is CauseId.OPTIMIZER:
-        return evidence.at_start
+        return evidence.at_start or _rounded_rate(evidence, cause)
     if cause.id is CauseId.UNSEEDED_GENERATORS:
         return evidence.number is not None and not evidence.first_value
     return cause.id in (CauseId.SEED, CauseId.INITIAL_WEIGHTS) and not evidence.first_value
+
+
+def _rounded_rate(evidence: PairEvidence, cause: Cause) -> bool:
+    """Whether rates that differ by rounding would have to explain more than that."""
+    rounded = cause.kind is CauseKind.SCHEDULE and evidence.first(Role.RATE) is not None
+    return rounded and evidence.first(Role.RATE, material=True) is None and not is_tiny(evidence)

@@ -11,19 +11,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pytscope.diffing.judging import FEWEST, FEWEST_TO_JUDGE, Spread
-from pytscope.diffing.student import critical
+from pytscope.diffing.judging import FEWEST
+from pytscope.diffing.spread import Spread
+from pytscope.stats import critical
 
 ODD_ALPHA = 0.001
 """Chance of leaving out a value of repeats that are all right."""
 _MOST_ODD = 1 / 3
 _FEWEST_TO_TELL = 5
+_FEWEST_TO_POOL = 4
+"""Degrees of freedom from which repeats of single versions of the code are enough."""
 
 
 def spread_of_repeats(groups: Sequence[Sequence[float]], *, of_one_seed: bool) -> Spread | None:
     """How much repeats differ, or None with fewer than three.
 
-    Where the repeats of single versions of the code are enough to judge by, their
+    Where the repeats of single versions of the code are enough, as five of one are, their
     spread is pooled, and a change from version to version does not count. Else all
     are taken together, which can make the spread too large but not too small.
 
@@ -32,7 +35,7 @@ def spread_of_repeats(groups: Sequence[Sequence[float]], *, of_one_seed: bool) -
         of_one_seed: Whether all had one seed.
     """
     within = _pooled(groups)
-    if within is not None and within[1] >= FEWEST_TO_JUDGE - 1:
+    if within is not None and within[1] >= _FEWEST_TO_POOL:
         return Spread(*within, "earlier repeats", of_one_seed)
     together = _pooled([[value for group in groups for value in group]])
     if together is None:

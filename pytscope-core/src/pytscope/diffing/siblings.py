@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
-from pytscope.diffing.arms import Series, integers, names, series
+from pytscope.analyses.event_mask import EventMask
+from pytscope.analyses.spikes import GRAD_NORM, LOSS
 from pytscope.diffing.batches import BATCH
+from pytscope.diffing.logged import Series, integers, names, series
 from pytscope.diffing.metrics import metric
 from pytscope.model.comparison import SharedStep
 from pytscope.model.wording import listed
 from pytscope.runs.run import Ints, Run
-from pytscope.signals.names import EPOCH, LR, first_of
+from pytscope.signals.rhythm import on_grid
 from pytscope.signals.spikes import GRADIENT_RATIO, RATIO, Spike, find_spikes
-from pytscope.stats import period
 
 ALPHA = 0.01
 """Largest chance of as many common steps in unrelated runs."""
@@ -31,12 +32,7 @@ NEARBY = 50
 _SAME_COURSE = 1e-4
 _BEFORE = 10
 _FEWEST_BEFORE = 3
-_RATE_JUMP = 1.05
-_RATES = (*LR, "lr0")
 _MOST = 64
-_FEWEST_ON_GRID = 3
-_SHORTEST = 5
-_FILLED = 0.75
 
 
 @attrs.frozen(eq=False)
@@ -58,28 +54,32 @@ class _Shared:
     siblings: tuple[_Sibling, ...]
 
 
-def shared_steps(runs: Sequence[Run], labels: Sequence[str]) -> tuple[SharedStep, ...]:
+def shared_steps(
+    runs: Sequence[Run], labels: Sequence[str], masks: Sequence[EventMask | None]
+) -> tuple[SharedStep, ...]:
     """Bad steps that several runs have in common, which only their data explain.
 
     A spike of a training loss or of the gradient norm counts where it begins. Left
     out are runs that took the same course before it, which are one witness and not
-    two; runs whose batches were recorded there and differ; steps at which the
-    learning rate changes in all of them; the first steps of an attempt; and spikes
-    that come at a fixed period, such as those at the ends of epochs. What is left
-    must be more than chance makes: given the spikes of the runs and how dense they
-    are thereabouts, as many common steps have a probability of at most 1 %, and of
-    those named at most a tenth are expected to be chance.
+    two; runs whose batches were recorded there and differ; spikes that a known event
+    accounts for, such as a raised learning rate, a resume or the end of an epoch; and
+    spikes that come at a fixed period, as those at the ends of epochs do that nobody
+    logged. What is left must be more than chance makes: given the spikes of the runs
+    and how dense they are thereabouts, as many common steps have a probability of at
+    most 1 %, and of those named at most a tenth are expected to be chance.
 
     Args:
         runs: The runs, at least two.
         labels: A label for each.
+        masks: The known events of each; None where they could not be found, and then the
+            run is no witness.
 
     Returns:
         By step; a step that shows in several series is named for the first.
     """
     found: dict[int, SharedStep] = {}
     for name in watched(runs):
-        for shared in _of_series(runs, labels, name):
+        for shared in _of_series(runs, labels, masks, name):
             found.setdefault(shared.step, shared)
     return tuple(found[step] for step in sorted(found))[:_MOST]
 
@@ -97,11 +97,13 @@ def _is_training_loss(name: str) -> bool:
     return bool(known and known.lower_is_better and not known.evaluated)
 
 
-def _of_series(runs: Sequence[Run], labels: Sequence[str], name: str) -> Iterator[SharedStep]:
+def _of_series(
+    runs: Sequence[Run], labels: Sequence[str], masks: Sequence[EventMask | None], name: str
+) -> Iterator[SharedStep]:
     siblings = [
-        _sibling(run, label, known, name)
-        for run, label in zip(runs, labels, strict=True)
-        if (known := series(run, name)) is not None
+        _sibling(run, label, mask, known, name)
+        for run, label, mask in zip(runs, labels, masks, strict=True)
+        if mask is not None and (known := series(run, name)) is not None
     ]
     candidates = sorted({step for one in siblings for step in one.spikes})
     groups = [group for step in candidates for group in _together(step, siblings)]
@@ -113,80 +115,14 @@ def _of_series(runs: Sequence[Run], labels: Sequence[str], name: str) -> Iterato
             yield _told(shared, name, chance, len(siblings))
 
 
-def _sibling(run: Run, label: str, known: Series, name: str) -> _Sibling:
-    ratio = RATIO if metric(name) is not None else GRADIENT_RATIO
+def _sibling(run: Run, label: str, mask: EventMask, known: Series, name: str) -> _Sibling:
+    axis, ratio = (LOSS, RATIO) if metric(name) is not None else (GRAD_NORM, GRADIENT_RATIO)
     spikes = [s for s in find_spikes(known.steps, known.values, ratio=ratio) if not s.shift]
-    spikes = _unexplained(run, spikes)
-    return _Sibling(
-        run,
-        label,
-        known,
-        {spike.start: spike for spike in spikes},
-        integers(run, BATCH),
-    )
-
-
-def _unexplained(run: Run, spikes: Sequence[Spike]) -> list[Spike]:
-    """Spikes without those that keep a period, or begin an epoch, a rate or an attempt."""
-    periodic = _periodic([spike.start for spike in spikes])
-    starts = {attempt.first_step for line in run.timelines for attempt in line.attempts}
-    return [
-        spike
-        for spike in spikes
-        if spike.start not in periodic
-        and not any(first <= spike.start <= first + 1 for first in starts)
-        and not _rate_changes(run, spike.start)
-        and not _epoch_begins(run, spike.start)
-    ]
-
-
-def _periodic(steps: Sequence[int]) -> set[int]:
-    """Those of some steps that lie on a grid of which hardly a point is missing.
-
-    Three do when they are the first three multiples of their distance.
-    """
-    found: set[int] = set()
-    at = np.asarray(steps, np.int64)
-    if not _FEWEST_ON_GRID <= len(at) <= _MOST:
-        return set(steps) if len(at) > _MOST and period(at) is not None else found
-    for every in np.unique(np.abs(np.subtract.outer(at, at))):
-        if every < _SHORTEST:
-            continue
-        for start in at:
-            ahead = at[at >= start] - start
-            places = np.rint(ahead / every).astype(np.int64)
-            on = np.abs(ahead - places * every) <= 1
-            hits = np.unique(places[on])
-            full = len(hits) >= _FILLED * (hits[-1] + 1)
-            whole = len(hits) > _FEWEST_ON_GRID or abs(start - every) <= _FEWEST_ON_GRID
-            if len(hits) >= _FEWEST_ON_GRID and full and whole:
-                found.update(at[at >= start][on].tolist())
-    return found
-
-
-def _epoch_begins(run: Run, step: int) -> bool:
-    """Whether the logged epoch reaches a whole number between a step and the one before."""
-    name = first_of(EPOCH, names(run))
-    known = None if name is None else series(run, name)
-    if known is None:
-        return False
-    at = int(np.searchsorted(known.steps, step))
-    around = known.values[max(0, at - 1) : at + 1]
-    return len(around) > 1 and bool(np.floor(around[-1]) > np.floor(around[0]))
-
-
-def _rate_changes(run: Run, step: int) -> bool:
-    """Whether the learning rate jumps at a step or just before it, unlike around it."""
-    for name in _RATES:
-        known = series(run, name)
-        if known is None:
-            continue
-        at = int(np.searchsorted(known.steps, step))
-        around = known.values[max(0, at - 2) : at + 1]
-        if len(around) > 1 and (around > 0).all():
-            moves = np.abs(np.diff(np.log(around)))
-            return bool(moves.max() > math.log(_RATE_JUMP))
-    return False
+    starts = np.array([spike.start for spike in spikes], np.int64)
+    gap = int(np.median(np.diff(known.steps))) if len(known) > 1 else 1
+    explained = mask.masked(axis, starts, gap) | on_grid(starts)
+    own = {s.start: s for s, why in zip(spikes, explained.tolist(), strict=True) if not why}
+    return _Sibling(run, label, known, own, integers(run, BATCH))
 
 
 def _together(

@@ -15,6 +15,7 @@ from pytscope.diffing.blocks import Centre, interval, mean_of, median_of
 from pytscope.diffing.metrics import NS_PER_MS, STEP_TIME
 from pytscope.diffing.noise import NoiseStore, spread_of
 from pytscope.diffing.outcomes import concluded
+from pytscope.diffing.spread import Spread, against, spread_of_an_arm
 from pytscope.diffing.told import Told
 from pytscope.model.comparison import Measured, Verdict
 from pytscope.model.report import Report
@@ -97,7 +98,7 @@ def timings(
     both = _Arms(timed, sizes, _distinct(timed, sizes))
     given = [runs[place] for _, place in ordered] if len(runs) == len(reports) else []
 
-    def lookup(metric: str) -> judging.Spread | None:
+    def lookup(metric: str) -> Spread | None:
         if metric != STEP_TIME or not given:
             return None
         return spread_of(noise, given[: sizes[0]], given[sizes[0] :], metric)
@@ -173,7 +174,7 @@ def _ms_of(phase: PhaseTiming) -> Floats:
 
 
 def _family(
-    cases: Sequence[_Case], both: _Arms, lookup: Callable[[str], judging.Spread | None]
+    cases: Sequence[_Case], both: _Arms, lookup: Callable[[str], Spread | None]
 ) -> list[Measured]:
     if all(np.array_equal(both.timed[0].wall.values, t.wall.values) for t in both.timed[1:]):
         return [_identical(case, both) for case in cases]
@@ -194,15 +195,13 @@ def _family(
     ]
 
 
-def _judged(
-    case: _Case, both: _Arms, lookup: Callable[[str], judging.Spread | None]
-) -> judging.Judgement:
+def _judged(case: _Case, both: _Arms, lookup: Callable[[str], Spread | None]) -> judging.Judgement:
     ours, theirs = both.split(case.values)
     if min(len(ours), len(theirs)) >= judging.FEWEST:
         return judging.unpaired(ours, theirs)
-    spread = lookup(case.metric) or judging.spread_of_an_arm(ours, theirs)
+    spread = lookup(case.metric) or spread_of_an_arm(ours, theirs)
     if spread is not None:
-        return judging.against(ours, theirs, spread)
+        return against(ours, theirs, spread)
     return judging.Judgement(math.fsum(theirs) / len(theirs) - math.fsum(ours) / len(ours))
 
 
@@ -229,7 +228,7 @@ def _measured(case: _Case, judged: judging.Judgement, told: Told, both: _Arms) -
     if not all(t.has_timeline == both.timed[0].has_timeline for t in both.timed):
         detail = "recorded time of some runs, wall time of others: not comparable"
         return attrs.evolve(named, verdict=Verdict.UNDECIDED, p=None, detail=detail)
-    if judged.p is None and (len(ours), len(theirs)) == (1, 1):
+    if judged.low is None and (len(ours), len(theirs)) == (1, 1):
         return _of_steps(named, case, both, told.clause_on_copies)
     return named
 

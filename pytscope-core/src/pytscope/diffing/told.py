@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import attrs
 
 from pytscope.diffing import judging
+from pytscope.diffing.numbers import quantity
+from pytscope.diffing.spread import MOST_NEEDED
 from pytscope.model.comparison import Measured, Verdict
 
 UNKNOWN = (
-    "how much repeats differ is not known; three runs an arm or more, or earlier repeats in a "
-    "noise store, would tell"
+    "how much repeats differ is not known; earlier repeats in a noise store would say it, and a "
+    "verdict takes three runs an arm or more"
 )
 ONE_SEED_EACH = (
     "all runs of an arm have one seed and the arms have different ones, so the seed may be the "
@@ -65,15 +67,7 @@ def _clauses(measured: Measured, judged: judging.Judgement, told: Told) -> Itera
     yield _not_finite(measured)
     if judged.p is None:
         yield _gap(judged, told)
-        yield _untested(told, judged)
-    elif measured.verdict is Verdict.UNDECIDED and not judged.may_judge:
-        yield _held_against(judged)
-        yield (
-            f"a verdict on {_arm_sizes(told)} needs {judging.FEWEST_TO_JUDGE} repeats or more, "
-            "or three runs an arm"
-        )
-    elif min(told.runs) < judging.FEWEST:
-        yield _held_against(judged)
+        yield from _few(measured, judged, told)
     if judged.p is not None and told.adjusted is not None:
         yield _corrected(measured, judged, told)
     if judged.p is not None and measured.lower_is_better is None and _small(told.adjusted):
@@ -105,37 +99,49 @@ def _gap(judged: judging.Judgement, told: Told) -> str:
         return ""
     if not told.noise_within:
         return "within a run the last values do not vary"
-    times = abs(judged.difference) / told.noise_within
-    shown = f"{times:.0f}" if times >= _AS_MANY else f"{times:.2g}"
+    times = _times(judged.difference, told.noise_within)
+    return f"the gap is {times} times the noise from step to step within a run"
+
+
+def _times(gap: float, noise: float) -> str:
+    """A gap in units of a noise, as text."""
+    times = abs(gap) / noise
     if times >= _VERY_MANY:
-        shown = f"more than {_VERY_MANY:,}"
-    return f"the gap is {shown} times the noise from step to step within a run"
+        return f"more than {_VERY_MANY:,}"
+    return f"{times:.0f}" if times >= _AS_MANY else f"{times:.2g}"
 
 
-def _untested(told: Told, judged: judging.Judgement) -> str:
+def _few(measured: Measured, judged: judging.Judgement, told: Told) -> Iterator[str]:
+    """Why there is no verdict, and what repeats say in its place."""
     if told.one_seed_each and min(told.runs) >= judging.FEWEST:
-        return ONE_SEED_EACH
-    if judged.noise is not None:
-        return "the earlier repeats do not differ at all, which says nothing of other seeds"
-    return f"{_arm_sizes(told)}: {UNKNOWN}"
+        yield ONE_SEED_EACH
+    elif judged.known is None:
+        yield f"{_arm_sizes(told)}: {UNKNOWN}"
+    elif judged.low is None or judged.high is None or not judged.noise:
+        yield (
+            f"{_arm_sizes(told)}: no verdict; the repeats that are known do not differ at all, "
+            "which says nothing of other seeds"
+        )
+    else:
+        sd, low, high = (quantity(v, measured.unit, 2) for v in (judged.noise, *judged.known))
+        yield f"repeats have a standard deviation of {sd}, known to be {low} to {high}"
+        where = "inside" if judged.low <= 0.0 <= judged.high else "outside"
+        whose = "two repeats" if told.runs == (1, 1) else "so many repeats"
+        times = _times(judged.difference, judged.noise)
+        yield f"the gap is {times} times that, {where} of what {whose} differ by in 95 of 100 cases"
+        yield f"{_arm_sizes(told)}: no verdict; {_needed(judged)}"
+
+
+def _needed(judged: judging.Judgement) -> str:
+    if judged.needed is None:
+        return f"to show so small a gap takes more than {MOST_NEEDED} runs an arm"
+    return f"to show such a gap four times in five takes about {judged.needed} runs an arm"
 
 
 def _arm_sizes(told: Told) -> str:
     words = {1: "one run", 2: "two runs"}
     sizes = [words.get(n, f"{n} runs") for n in told.runs]
     return f"{sizes[0]} an arm" if sizes[0] == sizes[1] else f"{sizes[0]} against {sizes[1]}"
-
-
-def _held_against(judged: judging.Judgement) -> str:
-    if not judged.noise or judged.low is None or judged.high is None:
-        return ""
-    times = abs(judged.difference) / judged.noise
-    inside = judged.low <= 0.0 <= judged.high
-    where = "inside" if inside else "outside"
-    return (
-        f"the gap is {times:.2g} times the standard deviation of repeats, {where} of what two "
-        "repeats differ by in 95 of 100 cases"
-    )
 
 
 def _corrected(measured: Measured, judged: judging.Judgement, told: Told) -> str:

@@ -1,4 +1,4 @@
 """Gates: budgets that a run has to keep, and the baseline that they may refer to.
 
-Pure: reading files and printing is the command's part.
+Pure, but for `baseline_file`, which reads one; printing and writing is the command's part.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pytscope.gates.vocabulary import Vocabulary
-from pytscope.model.report import RunSummary
+from pytscope.model.report import Report, RunSummary
 
 SCHEMA = "pytscope.baseline/1"
 _MOST_WHOLE = 1e15
@@ -94,15 +94,22 @@ def made_with(run: RunSummary) -> dict[str, str]:
     return found
 
 
-def unlike(baseline: Baseline, run: RunSummary) -> list[str]:
-    """What the baseline was made with that this run was not, as sentences."""
-    now = made_with(run)
-    return [
-        f"the baseline was made with {_with(name, baseline.made_with[name])}, "
+def unlike(baseline: Baseline, report: Report) -> list[str]:
+    """What the baseline was made with, or by, that this run was not, as sentences."""
+    then, now = baseline.made_with, made_with(report.run)
+    said = [
+        f"the baseline was made with {_with(name, then[name])}, "
         f"this run with {_with(name, now[name])}"
         for name in _MADE_WITH
-        if name in baseline.made_with and name in now and baseline.made_with[name] != now[name]
+        if name in then and name in now and then[name] != now[name]
     ]
+    wrote, reads = baseline.tool_version, report.tool_version
+    if wrote and reads and wrote != reads:
+        said.append(
+            f"the baseline was written by pytscope-core {wrote}, this is {reads}: "
+            "--update-baseline renews it where a metric has changed"
+        )
+    return said
 
 
 def _with(name: str, value: Any) -> str:

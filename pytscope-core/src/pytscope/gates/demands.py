@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import attrs
@@ -74,7 +75,7 @@ def demand(text: str) -> Demand:
     Raises:
         ValueError: It is none; a sentence says what is wrong.
     """
-    body, optional = _OPTIONAL.subn("", text)
+    body, optional = _OPTIONAL.subn("", str(text))
     found = _SHAPE.fullmatch(body)
     metric, bound = (found["metric"].strip(), found["bound"].strip()) if found else ("", "")
     if found is None or not metric or not bound:
@@ -112,6 +113,9 @@ def _bound(bound: str, text: str) -> tuple[float | None, float, str]:
         msg = f"{text!r}: the limit must be 'F * baseline', or that with + or - a number"
         raise ValueError(msg)
     factor = float((found["before"] or found["after"] or "1").replace("_", ""))
+    if not math.isfinite(factor):
+        msg = f"{text!r}: the factor of the baseline is too large for a number"
+        raise ValueError(msg)
     if not found["offset"]:
         return factor, 0.0, ""
     amount, unit = _number(found["offset"], text)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import attrs
 
 from pytscope.gates.baseline import Baseline, baseline_of, unlike
+from pytscope.gates.baseline_file import read_baseline_file
+from pytscope.gates.demands import demand
 from pytscope.gates.judging import Against, Written, judged, judged_findings
 from pytscope.gates.panel import gate_panel
 from pytscope.gates.vocabulary import Vocabulary
+from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
 from pytscope.model.gate import BaselineFacts, Gate, Judged, Place, Standing
 from pytscope.model.report import Report
 from pytscope.runs.run import Run
+from pytscope.runs.usable import unusable_reason
 
 
 @attrs.frozen(kw_only=True)
@@ -29,8 +34,6 @@ class Budgets:
         updating: Whether this run is to become the baseline.
         script: Training script, for reporters that point to code.
         run_place: The run, for the same.
-        unusable: Why the run has nothing to measure, which fails any gate; or an
-            empty string.
     """
 
     written: Sequence[Written] = ()
@@ -41,11 +44,48 @@ class Budgets:
     updating: bool = False
     script: str = ""
     run_place: str = ""
-    unusable: str = ""
+
+
+def budgets_of(
+    budgets: str | Iterable[str], baseline: str | Path | None, fail_on: str | Severity | None
+) -> Budgets:
+    """Budgets as a program writes them.
+
+    Args:
+        budgets: Their texts.
+        baseline: The baseline's file; read only if a budget refers to it.
+        fail_on: A severity, `never`, or None.
+
+    Raises:
+        UsageError: There are none, or one of them is no budget.
+        BaselineUnreadable: The baseline cannot be read.
+    """
+    texts = [budgets] if isinstance(budgets, str) else [*budgets]
+    try:
+        written = [Written(demand(text)) for text in texts]
+        limit = _severity(fail_on)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if not written and limit is None:
+        msg = "there is nothing to check: no budget and no fail_on"
+        raise UsageError(msg)
+    relative = any(one.demand.relative for one in written)
+    return Budgets(
+        written=written,
+        fail_on=limit,
+        baseline=read_baseline_file(Path(baseline)) if relative and baseline is not None else None,
+        baseline_path=str(baseline or ""),
+    )
+
+
+def _severity(named: str | Severity | None) -> Severity | None:
+    if named is None or isinstance(named, Severity):
+        return named
+    return None if named == "never" else Severity.named(named)
 
 
 def gate_of(report: Report, run: Run, asked: Budgets) -> Gate:
-    """Judge a run.
+    """Judge a run; one without a usable step fails, whatever is asked of it.
 
     Args:
         report: Its analysis.
@@ -57,13 +97,14 @@ def gate_of(report: Report, run: Run, asked: Budgets) -> Gate:
     """
     vocabulary = Vocabulary.of(report, run)
     against = Against(asked.baseline, asked.updating)
-    rows = [_unusable(asked.unusable)] if asked.unusable else []
+    unusable = unusable_reason(run)
+    rows = [_unusable(unusable)] if unusable else []
     rows += [judged(one, vocabulary, against) for one in asked.written]
     if asked.fail_on is not None:
         rows.append(judged_findings(report, asked.fail_on, asked.fail_on_place))
     base = None if asked.updating else asked.baseline
     relative = base is not None and any(one.demand.relative for one in asked.written)
-    notes = tuple(unlike(base, report.run)) if base is not None and relative else ()
+    notes = tuple(unlike(base, report)) if base is not None and relative else ()
     if asked.written and len(run.ranks) > 1:
         notes = (*notes, _shown(run))
     return Gate(

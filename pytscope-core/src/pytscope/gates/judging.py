@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from pytscope.gates.baseline import Baseline
@@ -55,7 +57,7 @@ def judged(written: Written, vocabulary: Vocabulary, against: Against) -> Judged
         metric = vocabulary.metric(asked.metric)
         amount = converted(asked.amount, asked.unit, metric.unit)
     except ValueError as error:
-        msg = f"{_where(written)}{asked.text!r}: {error}"
+        msg = f"{_at(written.place)}{asked.text!r}: {error}"
         unknown = isinstance(error, UnknownMetric)
         hint = _hint(vocabulary, asked.metric) if unknown else ""
         raise UsageError(msg, hint=hint) from error
@@ -76,15 +78,14 @@ def judged(written: Written, vocabulary: Vocabulary, against: Against) -> Judged
     if against.updating:
         return attrs.evolve(blank, reason="this run is the new baseline")
     if against.baseline is None:
-        msg = f"{_where(written)}{asked.text!r} needs a baseline"
+        msg = f"{_at(written.place)}{asked.text!r} needs a baseline"
         raise UsageError(
             msg, hint="Name its file: --baseline FILE; --update-baseline makes it of a run."
         )
     return _relative(blank, asked, metric, reading, amount, against.baseline)
 
 
-def _where(written: Written) -> str:
-    place = written.place
+def _at(place: Place | None) -> str:
     if place is None:
         return ""
     return f"{place.file}:{place.line}: " if place.line is not None else f"{place.file}: "
@@ -114,6 +115,11 @@ def _relative(
         return _unmeasured(blank, asked, missing)
     assert asked.factor is not None  # noqa: S101  # it is relative
     limit = asked.factor * base + amount
+    if not math.isfinite(limit):
+        msg = (
+            f"{_at(blank.place)}{asked.text!r}: with a baseline of {base:g} its limit is no number"
+        )
+        raise UsageError(msg)
     return _settled(attrs.evolve(blank, baseline=base), asked, metric, reading, limit)
 
 

@@ -145,6 +145,8 @@ def analysis_metric(facts: Facts, path: str) -> Metric | None:
         None when an analysis of that name has no such number.
     """
     name, _, rest = path.partition(".")
+    if not name:
+        return None
     about = f"`{rest}` of the analysis {name}"
     if name not in facts.report.analyses:
         guess = did_you_mean(name, facts.report.analyses)
@@ -161,14 +163,16 @@ def analysis_metric(facts: Facts, path: str) -> Metric | None:
 
 
 def analysis_names(facts: Facts, path: str) -> list[str]:
-    """Names of the numbers that stand in an analysis, but for those in lists.
+    """Names of the numbers that stand in an analysis, but for those in lists; or of the analyses.
 
     Args:
         facts: The run.
         path: Name of the analysis, and whatever follows it.
     """
     name = path.partition(".")[0]
-    found = jsonable(facts.report.analyses.get(name))
+    if name not in facts.report.analyses:
+        return [f"analyses.{each}" for each in facts.report.analyses]
+    found = jsonable(facts.report.analyses[name])
     return [f"analyses.{name}{rest}" for rest in _numbers(found)]
 
 
@@ -189,7 +193,7 @@ def _at(value: Any, keys: list[str]) -> Any:
     for key in keys:
         if isinstance(value, Mapping) and key in value:
             value = value[key]
-        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+        elif isinstance(value, list) and key.isascii() and key.isdigit() and int(key) < len(value):
             value = value[int(key)]
         else:
             return _NOWHERE

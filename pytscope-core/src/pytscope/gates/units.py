@@ -74,6 +74,9 @@ def converted(value: float, unit: str, into: str) -> float:
         msg = f"a limit in {unit!r} does not fit it; {fits}"
         raise ValueError(msg)
     scaled = value * scales[unit]
+    if not math.isfinite(scaled):
+        msg = f"{value:g} {unit} is too large for a number"
+        raise ValueError(msg)
     # 20 % is 0.2, and not what binary fractions make of the product.
     return float(f"{scaled:.15g}")
 

@@ -205,7 +205,10 @@ class Measured:
         smallest: Smallest difference that would have been seen, or None.
         verdict: What it amounts to.
         detail: A sentence.
-        interval_of: What the interval covers: `runs` or `steps`.
+        interval_of: What the interval covers: `runs`, `steps`, or `repeats` where the runs are
+            too few for a verdict and are held against the known spread of repeats.
+        runs_needed: Runs an arm that would show the difference four times in five, where it
+            is held against the spread of repeats; None for more than a hundred.
         between: Labels of the two runs it is about, such as `A, B`; an empty
             string where it is about the arms.
     """
@@ -226,6 +229,7 @@ class Measured:
     verdict: Verdict = Verdict.UNDECIDED
     detail: str = ""
     interval_of: str = "runs"
+    runs_needed: int | None = None
     between: str = ""
 
 
@@ -268,6 +272,23 @@ class Side:
 
 
 @attrs.frozen(kw_only=True)
+class LeftOut:
+    """One of the runs that were given, and that the comparison goes without.
+
+    Attributes:
+        label: `A`, `B`, …, by its place among all that were given.
+        arm: 0 or 1.
+        path: Where it is, as given; an empty string for a run without one.
+        reason: Why it could not be compared.
+    """
+
+    label: str
+    arm: int
+    path: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
 class ComparedRule:
     """What became of a rule that has a finding in at least one of the runs.
 
@@ -293,6 +314,7 @@ class Comparison:
 
     Attributes:
         sides: The runs, in the order given.
+        left_out: Runs that were given too, and could not be read or have no step.
         grouped: Whether the runs were compared as two arms; otherwise the
             first was compared with each of the others.
         identical: Whether nothing that was recorded of training differs.
@@ -320,6 +342,7 @@ class Comparison:
     """
 
     sides: tuple[Side, ...]
+    left_out: tuple[LeftOut, ...] = ()
     grouped: bool = False
     identical: bool | None
     headline: str

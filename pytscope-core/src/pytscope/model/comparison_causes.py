@@ -59,4 +59,6 @@ class CauseId(enum.Enum):
     DRIVER = "driver"
     ENVIRONMENT = "environment"
     COMMAND_LINE = "command_line"
+    EVALUATION = "evaluation"
+    STEP_NUMBERS_OR_RESUME = "step_numbers_or_resume"
     UNKNOWN = "unknown"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytscope.model.comparison import Comparison, Side
+from pytscope.model.comparison import Comparison, LeftOut, Side
 from pytscope.model.document import problem_document
 from pytscope.model.jsonable import jsonable
 
@@ -54,6 +54,7 @@ def comparison_document(comparison: Comparison, *, reproducible: bool = False) -
         "schema": SCHEMA,
         "tool": {"name": "pytscope-core", "version": jsonable(comparison.tool_version)},
         "runs": [_side(side, reproducible=reproducible) for side in comparison.sides],
+        "left_out": [_left_out(one, reproducible=reproducible) for one in comparison.left_out],
         "grouped": comparison.grouped,
         "identical": comparison.identical,
         "headline": jsonable(comparison.headline),
@@ -67,6 +68,13 @@ def _side(side: Side, *, reproducible: bool) -> dict[str, Any]:
     row: dict[str, Any] = jsonable(side)
     if reproducible:
         del row["run"]["path"], row["run"]["created_epoch_ns"]
+    return row
+
+
+def _left_out(one: LeftOut, *, reproducible: bool) -> dict[str, Any]:
+    row: dict[str, Any] = jsonable(one)
+    if reproducible:
+        del row["path"]
     return row
 
 

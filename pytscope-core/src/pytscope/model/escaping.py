@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories that move the cursor, hide, reorder, or cannot be encoded."""
+
+_COMMAND = re.compile(r"(?<!\S)::(?=\S)|##(?=\w*\[)")
+"""What a line of a log may begin with, or hold, so that CI services take it for a command."""
 
 _ASCII = str.maketrans(
     {
@@ -43,7 +47,7 @@ _ASCII = str.maketrans(
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Show what could move a cursor, hide, reorder, or fail to be encoded.
+    r"""Show what could move a cursor, hide, reorder, fail to be encoded, or command a CI service.
 
     Args:
         text: Anything, lone surrogates included.
@@ -51,13 +55,15 @@ def visible(text: str, keep: str = "") -> str:
 
     Returns:
         The text with control, format, private and unassigned characters in
-        their Python form, such as ``\x1b``. It can be encoded as UTF-8.
+        their Python form, such as ``\x1b``, and so the first character of what
+        begins a command in logs (``::error::``, ``##vso[``). It can be encoded as UTF-8.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        c if c in keep or unicodedata.category(c) not in _HIDDEN else ascii(c)[1:-1] for c in text
-    )
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(
+            c if c in keep or unicodedata.category(c) not in _HIDDEN else ascii(c)[1:-1]
+            for c in text
+        )
+    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):x}{found[0][1]}", text)
 
 
 def ascii_only(text: str) -> str:

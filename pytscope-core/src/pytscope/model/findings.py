@@ -30,6 +30,20 @@ class Severity(enum.Enum):
         return "MED" if self is Severity.MEDIUM else self.name
 
     @classmethod
+    def named(cls, text: str) -> Severity:
+        """The severity of a name, whatever its case; `med` is short for medium.
+
+        Raises:
+            ValueError: There is none; a sentence names those there are.
+        """
+        word = str(text).strip().lower()
+        try:
+            return cls.MEDIUM if word == "med" else cls(word)
+        except ValueError:
+            msg = f"{text!r} is none of: {', '.join(s.value for s in cls)}"
+            raise ValueError(msg) from None
+
+    @classmethod
     def of_share(cls, share: float) -> Severity:
         """Severity of a time finding from its share of measured wall time.
 

@@ -131,3 +131,13 @@ class Gate:
     def problems(self) -> tuple[Problem, ...]:
         """Plugin failures."""
         return self.report.problems
+
+    def to_json(self, *, reproducible: bool = False) -> str:
+        """The `pytscope.check/1` document as text.
+
+        Args:
+            reproducible: Leave out times of day and paths.
+        """
+        from pytscope.model.gate_document import gate_json  # the document module imports this one
+
+        return gate_json(self, reproducible=reproducible)

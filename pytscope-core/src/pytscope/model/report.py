@@ -144,7 +144,7 @@ class RunSummary:
 
 @attrs.frozen
 class FoldedFinding:
-    """A finding with those that it accounts for folded under it."""
+    """A finding with those that it accounts for folded under it; they may be graver."""
 
     finding: Finding
     also: tuple[Finding, ...] = ()

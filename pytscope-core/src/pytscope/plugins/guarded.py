@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from pytscope.model.comparison import Comparison
 from pytscope.model.errors import PytscopeError, RunUnreadable, UsageError
-from pytscope.model.report import Report
+from pytscope.model.gate import Gate
+from pytscope.model.report import Problem, Report
 from pytscope.model.wording import did_you_mean, listed
 from pytscope.plugins.declare import RenderOptions, Source
 from pytscope.plugins.entries import RegisteredReporter
@@ -20,6 +21,7 @@ from pytscope.plugins.listing import explained
 from pytscope.plugins.opened import sound
 from pytscope.runs.run import Run
 
+D = TypeVar("D", Report, Comparison, Gate)
 FALLBACK = "text"
 """Reporter that takes over when another fails."""
 
@@ -60,110 +62,85 @@ def _opened(source: Source, path: Path, attempt: int | None) -> Run | PytscopeEr
         return error
 
 
-def reporter_named(reporters: Mapping[str, RegisteredReporter], name: str) -> RegisteredReporter:
-    """The reporter of a name.
+_DRAWN_BY: Mapping[type, tuple[str, str]] = {
+    Report: ("render", "reports"),
+    Comparison: ("compare", "comparisons"),
+    Gate: ("check", "gates"),
+}
+"""What reporters draw: the field of their function for it, and what several of it are called."""
+
+
+def drawing(
+    reporters: Mapping[str, RegisteredReporter], name: str, kind: type
+) -> Callable[[Any, RenderOptions], str]:
+    """What draws a report, a comparison or a gate, of the reporter of a name.
+
+    Args:
+        reporters: The registry's.
+        name: Reporter asked for.
+        kind: `Report`, `Comparison` or `Gate`.
 
     Raises:
-        UsageError: There is none; says the closest name.
+        UsageError: There is no such reporter, or it draws none of that kind.
     """
+    field, drawn = _DRAWN_BY[kind]
+    able = {n: f for n, r in reporters.items() if (f := getattr(r.reporter, field)) is not None}
     if name not in reporters:
-        msg = f"unknown format {name!r}{did_you_mean(name, reporters)}"
-        raise UsageError(msg, hint=f"Formats: {listed(reporters)}.")
-    return reporters[name]
+        msg = f"unknown format {name!r}{did_you_mean(name, able)}"
+        raise UsageError(msg, hint=f"Formats: {listed(able)}.")
+    if name not in able:
+        msg = f"format {name!r} draws reports, not {drawn}"
+        raise UsageError(msg, hint=f"Formats of {drawn}: {listed(able)}.")
+    draw: Callable[[Any, RenderOptions], str] = able[name]
+    return draw
 
 
 def render(
     reporters: Mapping[str, RegisteredReporter],
     name: str,
-    report: Report,
+    drawn: D,
     options: RenderOptions,
     *,
     reraise: bool = False,
-) -> tuple[str, Report]:
-    """Draw a report; when a reporter fails, draw that failure with the rest as text.
+) -> tuple[str, D]:
+    """Draw something; when a reporter fails, draw that failure with the rest as text.
 
     Args:
         reporters: The registry's.
         name: Reporter asked for.
-        report: What to draw.
+        drawn: What to draw: a report, a comparison or a gate.
         options: How to draw it.
         reraise: Raise a `PluginError` when the reporter fails.
 
     Returns:
-        The text, and the report it shows: with one problem more if it failed.
+        The text, and what it shows: with one problem more if the reporter failed.
 
     Raises:
-        UsageError: There is no reporter of that name.
+        UsageError: There is no reporter of that name that draws such a thing.
         PluginError: The fallback failed too.
     """
-    chosen = reporter_named(reporters, name)
+    draw = drawing(reporters, name, type(drawn))
     last = reraise or name == FALLBACK
-    stage = f"reporter {name}"
-    text = guard(chosen.origin, stage, lambda: _text(chosen, report, options), reraise=last)
+    call = partial(_text, draw, drawn, options)
+    text = guard(reporters[name].origin, f"reporter {name}", call, reraise=last)
     if type(text) is not Failure:
-        return text, report
-    problems = (*report.problems, text.problem)
-    said = attrs.evolve(report, problems=problems, plugins=explained(report.plugins, problems))
-    return render(reporters, FALLBACK, said, options)
+        return text, drawn
+    return render(reporters, FALLBACK, _with(drawn, text.problem), options)
 
 
-def comparing(
-    reporters: Mapping[str, RegisteredReporter], name: str
-) -> Callable[[Comparison, RenderOptions], str]:
-    """What draws a comparison, of the reporter of a name.
-
-    Raises:
-        UsageError: There is no such reporter, or it draws reports alone.
-    """
-    chosen = reporter_named(reporters, name).reporter.compare
-    if chosen is None:
-        able = [n for n, r in reporters.items() if r.reporter.compare is not None]
-        msg = f"format {name!r} draws reports, not comparisons"
-        raise UsageError(msg, hint=f"Formats of comparisons: {listed(able)}.")
-    return chosen
-
-
-def render_comparison(
-    reporters: Mapping[str, RegisteredReporter],
-    name: str,
-    comparison: Comparison,
-    options: RenderOptions,
-    *,
-    reraise: bool = False,
-) -> tuple[str, Comparison]:
-    """Draw a comparison; when a reporter fails, draw that failure with the rest as text.
-
-    Args:
-        reporters: The registry's.
-        name: Reporter asked for.
-        comparison: What to draw.
-        options: How to draw it.
-        reraise: Raise a `PluginError` when the reporter fails.
-
-    Returns:
-        The text, and the comparison it shows: with one problem more if it failed.
-
-    Raises:
-        UsageError: There is no reporter of that name that draws comparisons.
-        PluginError: The fallback failed too.
-    """
-    draw = comparing(reporters, name)
-    last = reraise or name == FALLBACK
-    stage = f"reporter {name}"
-    origin = reporters[name].origin
-    text = guard(origin, stage, lambda: _checked(draw(comparison, options)), reraise=last)
-    if type(text) is not Failure:
-        return text, comparison
-    said = attrs.evolve(comparison, problems=(*comparison.problems, text.problem))
-    return render_comparison(reporters, FALLBACK, said, options)
-
-
-def _text(reporter: RegisteredReporter, report: Report, options: RenderOptions) -> str:
-    return _checked(reporter.reporter.render(report, options))
-
-
-def _checked(text: Any) -> str:
+def _text(draw: Callable[[Any, RenderOptions], Any], drawn: Any, options: RenderOptions) -> str:
+    text = draw(drawn, options)
     if not isinstance(text, str):
         msg = f"it returned {type(text).__name__}, not text"
         raise Refusal(msg)
     return str.__str__(text)
+
+
+def _with(drawn: Any, problem: Problem) -> Any:
+    """What was drawn with a problem more."""
+    if isinstance(drawn, Gate):
+        return attrs.evolve(drawn, report=_with(drawn.report, problem))
+    known = (*drawn.problems, problem)
+    if isinstance(drawn, Report):
+        return attrs.evolve(drawn, problems=known, plugins=explained(drawn.plugins, known))
+    return attrs.evolve(drawn, problems=known)

@@ -66,6 +66,10 @@ class Sampler:
         columns: What `start` returned.
         clock: The recorder's clock, for the stamps around a sample.
         note: Takes an event: its kind and its values.
+
+    Attributes:
+        dropped: Whether there is nothing more to sample.
+        spent_ns: Time that samples took so far.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Sampler:
         self._block = Open("log")
         self._pause = self._due = 0
         self.dropped = not columns
+        self.spent_ns = 0
 
     def __call__(self, values: list[Any], stamps: list[Any]) -> int:
         """Sample, unless it is not yet time again.
@@ -114,8 +119,9 @@ class Sampler:
             values += entries
             stamps += (self._block, opened, CLOSE, closed)
             self._due = closed + self._pause
-            took = self._took
-            took.append(perf_counter_ns() - began)
+            took, ns = self._took, perf_counter_ns() - began
+            self.spent_ns += ns
+            took.append(ns)
             if len(took) == WATCHED:
                 self._watch(took)
         return self._due

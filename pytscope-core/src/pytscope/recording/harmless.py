@@ -53,6 +53,20 @@ def harmless(doing: str, *, always: bool = False) -> Iterator[None]:
         _complain(doing, error, always=always)
 
 
+def forgiven(doing: str, error: Exception) -> None:
+    """Turn an exception of the recorder that was caught into a warning, as `harmless` does.
+
+    For what is done so often that `harmless` would take longer than it.
+
+    Args:
+        doing: What was done, for the warning.
+        error: What it raised; raised again if the program's own signal handler did.
+    """
+    if _of_a_signal(error):
+        raise error
+    _complain(doing, error, always=False)
+
+
 def _complain(doing: str, error: Exception, *, always: bool) -> None:
     tried(lambda: LOG.debug("pytscope: %s", doing, exc_info=error), lambda _: None)
     what = tried(lambda: f"{type(error).__name__}: {error}", lambda _: type(error).__name__)

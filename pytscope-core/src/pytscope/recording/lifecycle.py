@@ -43,6 +43,11 @@ def leave(profiler: Profiler) -> bool:
     return _live.pop(id(profiler), None) is not None
 
 
+def is_recorded(folder: Path, rank: int) -> bool:
+    """Whether this process is recording a rank's file in a folder."""
+    return any(profiler.records(folder, rank) for profiler in list(_live.values()))
+
+
 def displace(profiler: Profiler, folder: Path, rank: int) -> bool:
     """End the recordings of this process that hold the file which a new one is to write.
 

@@ -25,6 +25,7 @@ from pytscope.recording.live import NOBODY, LiveMethods, owned
 from pytscope.recording.plain import described
 from pytscope.recording.rank import RankInfo, detect_rank
 from pytscope.recording.recorder import Recorder
+from pytscope.recording.spending import Spent
 from pytscope.recording.switching import live_class, no_wait, stamp_ns
 from pytscope.recording.writer import Writer
 
@@ -71,6 +72,7 @@ class Profiler(Recorder):
         "_provenance",
         "_ranks",
         "_run_dir",
+        "_spent",
         "_stamp_ns",
         "_sync",
         "_user_clock",
@@ -79,6 +81,7 @@ class Profiler(Recorder):
     _idle: ClassVar[type[Profiler]]
     _opened: Opened
     _provenance: provenance.Background
+    _spent: Spent
     _stamp_ns: float
 
     def __init__(
@@ -182,7 +185,8 @@ class Profiler(Recorder):
     # --- start ----------------------------------------------------------------
 
     def _start(self, step: int, said: list[str]) -> None:
-        began = self._user_clock()
+        began, since = self._user_clock(), perf_counter_ns()
+        self._spent = Spent()
         rank = detect_rank(os.environ, group_adapter())
         self._disabled = rank.rank != 0 and self._ranks == "zero"
         if self._disabled:
@@ -196,6 +200,7 @@ class Profiler(Recorder):
         except BaseException:
             self._roll_back()
             raise
+        self._spent.once_ns += perf_counter_ns() - since
 
     def _go(self, rank: RankInfo, step: object, began: int, said: list[str]) -> None:
         first = count("step", step, said.append, most=MAX_STEP) or 0
@@ -212,6 +217,7 @@ class Profiler(Recorder):
             clock=self._clock,
             flush_steps=flush_steps or FLUSH_STEPS,
             watch=self._watch,
+            stepless="evaluates" in self._fields,
         )
         for message in said:
             self._say(message)
@@ -230,7 +236,8 @@ class Profiler(Recorder):
         lifecycle.enter(self)
         if not self._inline:
             self._writer.start()
-        self._provenance.start()
+        if "evaluates" not in self._fields:  # of a process that trained, or is over in a moment
+            self._provenance.start()
 
     def _watch(self, watching: bool) -> None:
         """Have every stamp look at the length of the event list, not only step ends."""
@@ -259,6 +266,7 @@ class Profiler(Recorder):
             "flops_per_step": amount("flops_per_step", given["flops_per_step"], self._say),
             "peak_flops": amount("peak_flops", given["peak_flops"], self._say),
             "environment": environment,
+            **{key: given[key] for key in ("evaluates",) if key in given},
         }
         attempt = self._opened.attempt
         self._writer.begin(run_record(rank, attempt, step, began, self._config, fields))
@@ -299,15 +307,19 @@ class Profiler(Recorder):
             self.__class__ = self._idle
         for sampler in self._samplers:
             sampler.stop()
+            self._spent.samples_ns += sampler.spent_ns
         self._samplers = ()
 
     def _finish(self, reason: str) -> None:
         if lifecycle.leave(self):
             with harmless("finishing the recording"), self._ending():
+                since = perf_counter_ns()
                 self._stop_stamps()
                 now = self._clock()
+                self._spent.once_ns += perf_counter_ns() - since
                 self._provenance.wait()
-                self._close(lambda: self._writer.finish(now, self._stamp_ns, reason))
+                spent = self._spent
+                self._close(lambda: self._writer.finish(now, self._stamp_ns, spent, reason))
 
     def abandon(self, why: str = "") -> None:
         """The recording ends without `finish()`: write what is left, say where it was.
@@ -366,7 +378,7 @@ class Profiler(Recorder):
         self._opened.file.close()
 
 
-_SETTINGS = tuple({*Profiler.__slots__} - {"_opened", "_provenance", "_stamp_ns"})
+_SETTINGS = tuple({*Profiler.__slots__} - {"_opened", "_provenance", "_spent", "_stamp_ns"})
 
 
 def _copied(idle: type[Profiler], settings: dict[str, Any]) -> Profiler:

@@ -17,6 +17,7 @@ from pytscope.recording.keys import BEGIN, DROPPED, is_value
 from pytscope.recording.outbox import Outbox
 from pytscope.recording.plain import plain
 from pytscope.recording.prefix import decided_length, given_up, paired, ready_length
+from pytscope.recording.spending import Spent
 
 INTERVAL_S = 1.0
 ANCHOR_NS = 60 * 10**9
@@ -55,10 +56,12 @@ class Writer:
         flush_steps: Steps after which the training thread wakes the writer.
         watch: Told whether to look at the list's length at every stamp: while
             the disk may stall, and while a step is so long that it is folded.
+        stepless: Whether no step is to be expected.
 
     Attributes:
         room: Length of the event list at which the training thread calls `full`.
         writer_ns: CPU time of the writer thread so far.
+        inline_ns: Time that writing took the training thread, where there is no writer thread.
     """
 
     def __init__(
@@ -70,7 +73,9 @@ class Writer:
         clock: Callable[[], int],
         flush_steps: int,
         watch: Callable[[bool], None],
+        stepless: bool = False,
     ) -> None:
+        self._stepless = stepless
         self._outbox = Outbox(file, self._event)
         self._drain = drain
         self._events = events
@@ -90,7 +95,7 @@ class Writer:
         self._anchored: int | None = None
         self._open_at = OPEN_NS
         self.room = min(12 * flush_steps, HARD_LIMIT)
-        self.writer_ns = 0
+        self.writer_ns = self.inline_ns = 0
 
     def begin(self, header: bytes) -> None:
         """Write the first line of the attempt; a full disk gets it later."""
@@ -131,8 +136,10 @@ class Writer:
     def full(self) -> None:
         """Called by the training thread when the event list has outgrown `room`."""
         if self._thread is None:
+            since = time.perf_counter_ns()
             with harmless("writing the run"):
                 self.flush()
+            self.inline_ns += time.perf_counter_ns() - since
             self.room = max(self.room, 2 * len(self._events))
         elif len(self._events) >= (HARD_LIMIT if self._sending else SLOW * HARD_LIMIT):
             with harmless("making room for new records"):
@@ -284,12 +291,13 @@ class Writer:
                 return False
         return True
 
-    def finish(self, now: int, stamp_ns: float, reason: str) -> None:
+    def finish(self, now: int, stamp_ns: float, spent: Spent, reason: str) -> None:
         """Write everything that is left, and the end of the attempt.
 
         Args:
             now: The attempt's last stamp.
             stamp_ns: What one stamp costs the training thread.
+            spent: What recording took of it besides.
             reason: `finish`, or `exception` when one ended the recording.
         """
         self._flush_last()
@@ -301,7 +309,12 @@ class Writer:
         self.anchor(now)
         t = now - self._drain.start_ns
         head = {"b": "end", "t": t, "wall_ns": t, "steps": self._drain.steps, "shutdown": shutdown}
-        cost = {"overhead_ns": int(self._drain.stamps * stamp_ns), "writer_ns": self.writer_ns}
+        steady = int(self._drain.stamps * stamp_ns) + spent.samples_ns + self.inline_ns
+        cost = {
+            "overhead_ns": steady + spent.once_ns,
+            "overhead_once_ns": spent.once_ns,
+            "writer_ns": self.writer_ns,
+        }
         self._drain.add(record({**head, "dropped": self._drain.dropped, **cost, "reason": reason}))
         self._outbox.send(self._drain.records(), last=True)
 
@@ -314,6 +327,7 @@ class Writer:
     def _flush_last(self) -> None:
         self.flush(closing=True)
         stamped = any(type(key) is str for key in self._events[::2]) or self._drain.stamps
-        if stamped and not (self._drain.steps or self._drain.dropped) and BEGIN not in self._events:
+        steps = self._stepless or self._drain.steps or self._drain.dropped
+        if stamped and not steps and BEGIN not in self._events:
             self.note("warning", {"message": NO_STEP})
             self._write_notes()

@@ -61,6 +61,7 @@ def account(
         ended_well=end is not None and end.reason == "finish",
         open_state=_open_state(recorded),
         overhead_ns=end.overhead_ns if end else None,
+        overhead_once_ns=end.overhead_once_ns if end else 0,
         writer_ns=end.writer_ns if end else None,
         downtime_ns=0 if last_epoch_ns is None else max(0, start - last_epoch_ns),
         warmup=recorded.run.warmup if recorded.run else None,

@@ -61,6 +61,8 @@ class Attempt:
         open_state: Where it was when last heard of, if a step was open.
         overhead_ns: Recording time on the training thread, as calibrated by
             the recorder, or None when not recorded.
+        overhead_once_ns: What of it was not for every step: the start, the end,
+            and what the first steps were looked at for.
         writer_ns: CPU time of the writer thread, or None.
         downtime_ns: Time between the previous attempt's last record and this
             one's start, by the time of day; beside the identity.
@@ -87,6 +89,7 @@ class Attempt:
     ended_well: bool = False
     open_state: OpenState | None = None
     overhead_ns: int | None = None
+    overhead_once_ns: int = 0
     writer_ns: int | None = None
     downtime_ns: int = 0
     warmup: int | None = None
@@ -95,6 +98,40 @@ class Attempt:
     unplaced_ns: int | None = None
     config: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     environment: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen
+class Evaluation:
+    """An evaluation outside of training, beside the wall of an attempt.
+
+    Attributes:
+        kind: What it was called by, such as `test`.
+        rank: The rank that recorded it.
+        attempt: Number of the attempt that it belongs to: as a rule the one before it.
+        step: Steps that the model had made: its values are of the step before that number.
+        start_epoch_ns: Time of day of its start.
+        segments: What its wall is made of.
+        values: What it found, by name.
+        lost_ns: Measured time whose records are gone.
+        finished: Whether it wrote its end.
+        events: Rare records, as they were written, each with a `kind`.
+    """
+
+    kind: str
+    rank: int
+    attempt: int
+    step: int = 0
+    start_epoch_ns: int = 0
+    segments: tuple[Segment, ...] = ()
+    values: Mapping[str, int | float] = attrs.field(factory=dict)
+    lost_ns: int = 0
+    finished: bool = True
+    events: tuple[Mapping[str, Any], ...] = attrs.field(default=(), repr=False)
+
+    @property
+    def wall_ns(self) -> int:
+        """Its wall time."""
+        return sum(ns for _, ns in self.segments) + self.lost_ns
 
 
 @attrs.frozen

@@ -60,6 +60,7 @@ class RunLine:
         flops_per_step: FLOPs of one optimizer step on one rank, or None.
         peak_flops: Peak FLOP/s of one rank's device, or None.
         recorded: `zero` when only rank 0 was to record, `all`, or None.
+        evaluates: What kind of evaluation it is, when it is one outside of training.
         format: Name of the format.
         v: Version of the format.
     """
@@ -78,6 +79,7 @@ class RunLine:
     flops_per_step: float | None = None
     peak_flops: float | None = None
     recorded: str | None = None
+    evaluates: str | None = None
     format: str = FORMAT
     v: int = VERSION
 
@@ -146,6 +148,7 @@ class EndLine:
         shutdown: Segments after the last step end.
         dropped: Steps dropped on a stalled disk.
         overhead_ns: Recording time on the training thread, or None.
+        overhead_once_ns: What of it was for the start, the end and the first steps.
         writer_ns: CPU time of the writer thread, or None.
         reason: `finish`, or `exception` when one ended the recording.
     """
@@ -155,5 +158,6 @@ class EndLine:
     shutdown: tuple[Segment, ...] = attrs.field(default=(), validator=_segments)
     dropped: int = attrs.field(default=0, validator=_COUNT)
     overhead_ns: int | None = attrs.field(default=None, validator=_COST)
+    overhead_once_ns: int = attrs.field(default=0, validator=_COST)
     writer_ns: int | None = attrs.field(default=None, validator=_COST)
     reason: str | None = None

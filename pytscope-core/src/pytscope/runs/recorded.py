@@ -71,6 +71,12 @@ class RecordedAttempt:
         return max(0, min(first.step, last.next_step - self.end.steps - self.end.dropped))
 
     @property
+    def evaluates(self) -> str:
+        """What kind of evaluation outside of training it is; empty for a training."""
+        kind = self.run.evaluates if self.run is not None else None
+        return kind if kind and not self.blocks else ""
+
+    @property
     def start_epoch_ns(self) -> int:
         """Time of day of its start; 0 when no record tells."""
         if self.run is not None:

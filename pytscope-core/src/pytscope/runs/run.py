@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pytscope.model.records import NOT_TRAINING, Flag, Segment, StepRecord, phase_order
-from pytscope.runs.attempt import Attempt, Gap, OpenState, Span
+from pytscope.runs.attempt import Attempt, Evaluation, Gap, OpenState, Span
 from pytscope.runs.column_store import Bools, ColumnStore, Floats, Ints, exact_sum, read_only
+from pytscope.runs.last_pass import last_pass
 from pytscope.runs.notes import ReadNote
 
 __all__ = [
@@ -289,6 +290,7 @@ class Run:
         live: Whether a recorder holds one of its files at the moment.
         notes: What reading met.
         attachments: Typed values opened beside the run, by type.
+        evaluations: Those outside of training, by rank and in order, beside the wall.
     """
 
     path: str
@@ -306,6 +308,7 @@ class Run:
     live: bool = False
     notes: tuple[ReadNote, ...] = ()
     attachments: Mapping[type, Any] = attrs.field(factory=dict, repr=False)
+    evaluations: tuple[Evaluation, ...] = attrs.field(default=(), repr=False)
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -364,7 +367,8 @@ class Run:
             rank: Rank; the lowest one present by default.
 
         Returns:
-            Step numbers and values, of one length; redone steps are left out.
+            Step numbers, ascending, and values, of one length; of a step that was done
+            again the last time counts.
             Phases and `wall` are in seconds.
 
         Raises:
@@ -372,19 +376,16 @@ class Run:
         """
         timeline = self.timelines[0] if rank is None else self.rank(rank)
         if name == "wall":
-            rows: Ints = np.arange(len(timeline))
-            values = timeline.wall_ns * 1e-9
+            rows, values = np.arange(len(timeline)), timeline.wall_ns * 1e-9
         elif name in timeline.scalars:
             rows, values = timeline.column("scalar", name)
         elif name in timeline.memory:
             rows, values = timeline.column("memory", name)
         elif name in timeline.phases:
-            rows = np.arange(len(timeline))
-            values = timeline.phase_ns(name) * 1e-9
+            rows, values = np.arange(len(timeline)), timeline.phase_ns(name) * 1e-9
         else:
             raise KeyError(name)
-        keep = ~timeline.has(Flag.REDONE)[rows]
-        return timeline.step[rows][keep], np.asarray(values, np.float64)[keep]
+        return last_pass(timeline, rows, np.asarray(values, np.float64))
 
 
 @functools.lru_cache(256)

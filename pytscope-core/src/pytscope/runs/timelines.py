@@ -12,9 +12,10 @@ import numpy as np
 
 from pytscope.model.records import COUNTS, Flag
 from pytscope.runs.accounts import account, clock_steps, end_epoch_ns
-from pytscope.runs.attempt import Attempt, Span
+from pytscope.runs.attempt import Attempt, Evaluation, Span
 from pytscope.runs.blocks import StepBlock
 from pytscope.runs.columns import BlockColumns
+from pytscope.runs.evaluations import new_to, placed
 from pytscope.runs.pts import RankFile
 from pytscope.runs.rank_columns import RankColumns
 from pytscope.runs.recorded import RecordedAttempt
@@ -41,11 +42,13 @@ class Wanted:
         rank: The rank.
         file: Its file.
         members: The attempts to analyse, in order; at least one.
+        evaluations: Its evaluations outside of them.
     """
 
     rank: int
     file: RankFile
     members: tuple[Member, ...]
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def blocks(self) -> list[StepBlock]:
@@ -110,13 +113,17 @@ def _built(together: Sequence[Wanted]) -> Iterator[tuple[Timeline, tuple[ReadNot
         ends = table.bounds[place : place + 2]
         mine = slice(*ends)
         own = [list(itertools.islice(sums, len(m.recorded.blocks))) for m in one.members]
-        counted = _attempts(one.members, own)
+        counted = _attempts(one.members, own, one.evaluations)
         sizes = [sum(block.n for block in m.recorded.blocks) for m in one.members]
         recorded = [member.recorded for member in one.members]
         step = rows.step[mine]
         if len(recorded) > 1:
             _flag_redone(flags[mine], step, recorded, sizes)
         late = _late_values(recorded, step, sizes) if any(r.logs for r in recorded) else {}
+        columns = RankColumns(table, place, late)
+        if one.evaluations:
+            new = new_to(columns, placed(one.evaluations, step, numbers[mine]))
+            columns = RankColumns(table, place, _joined(late, new))
         negative = sum(int(np.diff(np.searchsorted(r, ends))[0]) for r in table.negative)
         timeline = Timeline(
             one.rank,
@@ -127,7 +134,7 @@ def _built(together: Sequence[Wanted]) -> Iterator[tuple[Timeline, tuple[ReadNot
             wall_ns=wall[mine],
             flags=flags[mine],
             micro_batches=micro[mine],
-            columns=RankColumns(table, place, late),
+            columns=columns,
             metadata=_metadata(one.file, recorded[-1]),
             spans=partial(_spans, one.members),
             steps_ns=sum(map(sum, own)),
@@ -138,12 +145,18 @@ def _built(together: Sequence[Wanted]) -> Iterator[tuple[Timeline, tuple[ReadNot
         )
 
 
-def _attempts(members: Sequence[Member], sums: Sequence[Sequence[int]]) -> tuple[Attempt, ...]:
+def _attempts(
+    members: Sequence[Member], sums: Sequence[Sequence[int]], evaluations: Sequence[Evaluation]
+) -> tuple[Attempt, ...]:
     attempts: list[Attempt] = []
     last_epoch_ns: int | None = None
     for member, own in zip(members, sums, strict=True):
         counted = account(member.recorded, own, member.launch, last_epoch_ns)
-        attempts.append(counted.attempt)
+        attempt = counted.attempt
+        between = range(last_epoch_ns or 0, attempt.start_epoch_ns)
+        evaluated_ns = sum(e.wall_ns for e in evaluations if e.start_epoch_ns in between)
+        downtime_ns = max(0, attempt.downtime_ns - evaluated_ns)
+        attempts.append(attrs.evolve(attempt, downtime_ns=downtime_ns))
         last_epoch_ns = end_epoch_ns(member.recorded, counted.wall_ns)
     return tuple(attempts)
 
@@ -175,6 +188,12 @@ def _late_values(
                     known[row] = known.get(row, 0) + value if name in COUNTS else value
         first += size
     return late
+
+
+def _joined(
+    one: dict[str, dict[int, int | float]], other: dict[str, dict[int, int | float]]
+) -> dict[str, dict[int, int | float]]:
+    return {name: one.get(name, {}) | other.get(name, {}) for name in one | other}
 
 
 def _flag_redone(

@@ -13,7 +13,8 @@ def windowed(run: Run, first: int | None, last: int | None) -> Run:
 
     Startup goes with an open beginning and shutdown with an open end: they
     are kept only when the bound on their side is None. Of what is lost, the
-    part in the window stays. Attempts without a step in the window go. What
+    part in the window stays. Attempts without a step in the window go, and
+    evaluations of a model of steps outside. What
     recording cost is known of whole attempts alone, so it is None of one that
     was cut.
 
@@ -34,7 +35,12 @@ def windowed(run: Run, first: int | None, last: int | None) -> Run:
     timelines = tuple(_cut(timeline, first, last) for timeline in run.timelines)
     if not any(len(timeline) for timeline in timelines):
         raise NothingUsable(_outside(run, first, last))
-    return attrs.evolve(run, timelines=timelines, window=(first, last))
+    evaluations = tuple(
+        one
+        for one in run.evaluations
+        if (first is None or one.step > first) and (last is None or one.step <= last + 1)
+    )
+    return attrs.evolve(run, timelines=timelines, window=(first, last), evaluations=evaluations)
 
 
 def _outside(run: Run, first: int | None, last: int | None) -> str:
@@ -71,6 +77,9 @@ def _trimmed(
         if (first is None or gap.step >= first) and (last is None or gap.step <= last)
     )
     whole_start, whole_end = first is None, last is None
+    overhead_ns, once_ns = attempt.overhead_ns, attempt.overhead_once_ns
+    if overhead_ns is not None and not whole_start:  # what the start took is left out with it
+        overhead_ns, once_ns = overhead_ns - once_ns, 0
     return attrs.evolve(
         attempt,
         startup=attempt.startup if whole_start else (),
@@ -81,6 +90,7 @@ def _trimmed(
         lost_ns=sum(gap.ns for gap in gaps),
         lost_steps=sum(gap.steps for gap in gaps),
         unplaced_ns=None,
-        overhead_ns=None if cut else attempt.overhead_ns,
+        overhead_ns=None if cut else overhead_ns,
+        overhead_once_ns=0 if cut else once_ns,
         writer_ns=None if cut else attempt.writer_ns,
     )

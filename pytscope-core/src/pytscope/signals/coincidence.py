@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 
-from pytscope.stats import Bools, Floats, Ints
+from pytscope.stats import Floats, Ints
 
 SHIFTS = 4_000
 """Circular shifts that make the distribution under chance."""
@@ -106,22 +106,6 @@ def chance_of_many(places: Sequence[Ints], size: int, reach: int) -> float:
             product *= nearness[(anchor + shift) % size]
         scores += product
     return float(np.mean(scores >= scores[0] - 1e-9))
-
-
-def in_rhythm(starts: Ints, every: int) -> Bools:
-    """Which onsets have another one, two or three periods away, to within a tenth of one.
-
-    Args:
-        starts: Ascending steps of the onsets.
-        every: The period in steps.
-    """
-    slack = every // 10
-    kept = np.zeros(len(starts), np.bool_)
-    for distance in (-3, -2, -1, 1, 2, 3):
-        there = starts + distance * every
-        first = np.searchsorted(starts, there - slack)
-        kept |= np.searchsorted(starts, there + slack, side="right") > first
-    return kept
 
 
 def _shifts(others: int, size: int) -> Ints:

@@ -160,6 +160,14 @@ def test_overhead_is_told_a_step_and_as_a_share():
     assert covered({"forward": 10}).overhead_share is None
 
 
+def test_what_recording_took_once_is_no_part_of_what_it_takes_a_step():
+    last = {"overhead_ns": 90_200_000, "overhead_once_ns": 90_000_000}
+    made = covered({"forward": 10}, steps=100, last_attempt=last)
+    assert (made.overhead_ns_per_step, made.overhead_once_ns) == (2000, 90_000_000)
+    assert made.overhead_share == pytest.approx(90_200_000 / 1e9)
+    assert covered({"forward": 10}).overhead_once_ns is None
+
+
 def test_warnings_are_told_once_with_their_ranks():
     events = (
         {"kind": "warning", "t": 1, "message": "sync needs pytscope-torch"},

@@ -29,6 +29,16 @@ def test_folded_findings_follow_the_one_that_explains_them():
     assert "suggestive, not confirmed" in flat()
 
 
+def test_the_findings_counted_are_all_findings_and_those_of_checks_agree():
+    text = flat()
+    assert "FINDINGS (3) — 2 high · 1 low · 1 of them folded under another" in text
+    assert "3 with findings" in text
+    twice = samples.report(folded=(*samples.report().folded, FoldedFinding(samples.JITTER)))
+    assert "2 high · 2 low · 1 of them folded under another · of 3 checks" in " ".join(
+        draw(twice).split()
+    )
+
+
 def test_no_cost_is_not_shown_as_zero():
     lines = lines_of(samples.report(folded=(FoldedFinding(samples.JITTER),)))
     at = next(i for i, line in enumerate(lines) if "Every 10th step" in line)

@@ -65,6 +65,8 @@ def test_markdown_is_a_summary():
     assert "**Verdict:** failed: 4 budgets" in said
     assert "| failed | data.share &lt;= 20% | 52% | 20% |" in said
     assert "**HIGH**" in said
+    assert "### Findings (3)" in said
+    assert "  - also **HIGH** 49% of wall time is recoverable (`EFFICIENCY.RECOVERABLE`)" in said
 
 
 def document(gate, **options):

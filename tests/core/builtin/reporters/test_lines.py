@@ -24,6 +24,11 @@ def test_long_words_are_cut_to_the_line():
     assert wrapped("字字字", 5) == ["字字", "字"]
 
 
+def test_no_line_begins_as_a_command_where_a_long_word_is_cut():
+    assert wrapped("abcdefgh::error::x", 8) == ["abcdefg", "h::erro", "r::x"]
+    assert wrapped("abcdefgh::error::xyz", 10) == ["abcdefgh::", "error::xyz"]
+
+
 def test_text_that_does_not_fit_beside_its_prefix_goes_below():
     assert wrapped("longword", 12, "prefix  ", 2) == ["prefix", "  longword"]
 

@@ -73,7 +73,7 @@ def test_the_verdict_stands_on_top():
     assert head.startswith("## pytscope · `exp1`\n\n95 steps · 2.31 s wall · 1 rank\n")
     said = "**Verdict:** The input pipeline is the bottleneck · costs 1.14 s (49.4% of wall)"
     assert said in head
-    assert "1 high · 1 low" in head
+    assert "2 high · 1 low · 1 of them folded under another" in head
 
 
 def test_no_findings_is_said_with_what_was_checked():
@@ -83,7 +83,7 @@ def test_no_findings_is_said_with_what_was_checked():
 
 def test_every_section_in_the_order_of_importance():
     assert sections(draw(samples.troubled())) == [
-        "Findings (2)",
+        "Findings (3)",
         "TIMING · bad",
         "EFFICIENCY BUDGET · bad",
         "COVERAGE · ok",

@@ -64,7 +64,7 @@ def test_sections_come_in_the_order_of_importance():
         "RUN exp1",
         "TIMING · bad",
         "EFFICIENCY BUDGET · bad",
-        "FINDINGS (2)",
+        "FINDINGS (3)",
         "COVERAGE · ok",
         "CHECKS",
         "PROBLEMS (1)",

@@ -158,6 +158,13 @@ def test_it_abstains_where_recording_itself_is_a_notable_part():
             assert_fires(jitter, run)
 
 
+def test_what_recording_takes_once_is_nothing_to_the_steps():
+    started = {"overhead_ns": 90_000_000, "overhead_once_ns": 90_000_000}
+    assert_fires(
+        jitter, make_run({**REST, "gc": every(25, 300)}, steps=STEPS, last_attempt=started)
+    )
+
+
 def test_slow_steps_in_a_sliver_of_the_run_are_low():
     times = [30.0 if i in (3, 11, 17, 20) else 1.0 for i in range(24)]
     (short,) = assert_fires(jitter, make_run({"forward": times}))

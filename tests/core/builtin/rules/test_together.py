@@ -64,6 +64,17 @@ def test_frequent_checkpoints_are_one_finding_with_the_waiting_under_it():
     assert {f.rule for f in row.also} == {"EFFICIENCY.RECOVERABLE"}
 
 
+def test_waiting_of_many_kinds_is_not_hidden_under_the_least_of_them():
+    phases = {"data": 3, "comm": 2.8, "forward": 10, "log": 1.8, "h2d": 2.2}
+    rows = report(make_run(phases, noise=0.05)).folded
+    (row,) = [r for r in rows if "EFFICIENCY.RECOVERABLE" in {f.rule for f in (r.finding, *r.also)}]
+    assert row is rows[0]
+    assert [(f.rule, f.severity) for f in (row.finding, *row.also)] == [
+        ("TIMING.DATALOADER_BOUND", Severity.MEDIUM),
+        ("EFFICIENCY.RECOVERABLE", Severity.HIGH),
+    ]
+
+
 def test_low_mfu_does_not_take_under_it_what_starts_with_another_line():
     phases = {"forward": 12, "log": 8}
     run = make_run(phases, flops_per_step=2e9, peak_flops=1e12)

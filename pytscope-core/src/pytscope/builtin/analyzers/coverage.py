@@ -51,9 +51,10 @@ def coverage(run: Run) -> Coverage:
         lost_ns=sum(r.lost_ns for r in ranks),
         dropped_steps=sum(r.dropped_steps for r in ranks),
         damaged_bytes=sum(r.damaged_bytes for r in ranks),
-        overhead_ns_per_step=overhead / (shown.steps + shown.lost_steps)
+        overhead_ns_per_step=(overhead - shown.overhead_once_ns) / (shown.steps + shown.lost_steps)
         if overhead is not None and shown.steps
         else None,
+        overhead_once_ns=shown.overhead_once_ns if overhead is not None else None,
         overhead_share=overhead / shown.wall_ns if overhead is not None and shown.wall_ns else None,
         exceptions=tuple(seen for t in run.timelines for seen in exceptions(t)),
         warnings=warnings(run.timelines),
@@ -105,6 +106,7 @@ def _rank(timeline: Timeline, kept: Ints, union: int) -> RankCoverage:
         dropped_steps=sum(a.dropped_steps for a in attempts),
         damaged_bytes=sum(a.damaged_bytes for a in attempts),
         overhead_ns=sum(overheads) if overheads else None,
+        overhead_once_ns=sum(a.overhead_once_ns for a in attempts if a.overhead_ns is not None),
     )
 
 

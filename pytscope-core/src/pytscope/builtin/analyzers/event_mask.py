@@ -10,6 +10,7 @@ from pytscope.analyses.column import Column
 from pytscope.analyses.event_mask import Event, EventMask
 from pytscope.model.records import Flag
 from pytscope.plugins.declare import analyzer
+from pytscope.runs.last_pass import counting
 from pytscope.runs.run import Floats, Ints, Run, Timeline
 from pytscope.signals.names import EPOCH, GRAD_NORM, LOSS, LR, first_of
 from pytscope.signals.restarts import find_restarts
@@ -107,14 +108,9 @@ def logged_by(run: Run, names: tuple[str, ...]) -> tuple[str, int, Ints, Floats]
     for timeline in (run.shown, *run.timelines):
         name = first_of(names, timeline.scalars)
         if name is not None:
-            rows, values = timeline.column("scalar", name)
-            keep = ~timeline.has(Flag.REDONE)[rows]
-            steps, kept = timeline.step[rows[keep]], np.asarray(values[keep], np.float64)
-            if (np.diff(steps) < 0).any():
-                order = np.argsort(steps, kind="stable")
-                steps, kept = steps[order], kept[order]
+            steps, values = counting(timeline, name)
             if len(steps):
-                return name, timeline.rank, steps, kept
+                return name, timeline.rank, steps, np.asarray(values, np.float64)
     return None
 
 

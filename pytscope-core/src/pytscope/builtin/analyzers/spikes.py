@@ -27,10 +27,11 @@ from pytscope.model.errors import NotMeasured
 from pytscope.model.records import Flag
 from pytscope.model.wording import listed
 from pytscope.plugins.declare import analyzer
+from pytscope.runs.last_pass import counting, last_pass
 from pytscope.runs.run import Floats, Ints, Run, Timeline
-from pytscope.signals.coincidence import in_rhythm
 from pytscope.signals.names import GRAD_NORM as GRAD_NORM_NAMES
 from pytscope.signals.names import LOSS as LOSS_NAMES
+from pytscope.signals.rhythm import in_rhythm
 from pytscope.signals.spikes import (
     FEWEST,
     GRADIENT_RATIO,
@@ -111,31 +112,19 @@ def _step_time(timeline: Timeline) -> Series | None:
     if not rated.any():
         return None
     training = timeline.training_ns - eval_fetches_ns(timeline) - timeline.phase_ns("gc")
-    return (
-        "training time",
-        timeline.rank,
-        *_ascending(timeline.step[rated], training[rated].astype(np.float64)),
-    )
+    rows = np.flatnonzero(rated)
+    steps, values = last_pass(timeline, rows, training[rows].astype(np.float64))
+    return "training time", timeline.rank, steps, values
 
 
 def _memory(timeline: Timeline) -> Series | None:
-    kept = ~timeline.has(Flag.REDONE)
     for name in ("peak", *HELD):
         if name in timeline.memory:
-            rows, values = timeline.column("memory", name)
-            steps, each = _ascending(
-                timeline.step[rows[kept[rows]]], values[kept[rows]].astype(np.float64)
-            )
+            steps, values = counting(timeline, name, "memory")
+            each = values.astype(np.float64)
             if len(each) and (name != "peak" or (np.diff(each) < 0).any()):
                 return name, timeline.rank, steps, each
     return None
-
-
-def _ascending(steps: Ints, values: Floats) -> tuple[Ints, Floats]:
-    if not (np.diff(steps) < 0).any():
-        return steps, values
-    order = np.argsort(steps, kind="stable")
-    return steps[order], values[order]
 
 
 def _axis(name: str, series: Series, mask: EventMask) -> AxisSpikes:

@@ -27,8 +27,8 @@ _BODY = " " * 8
 
 def findings_lines(report: Report, pen: Pen, *, verbose: bool) -> list[Line]:
     """The section of the findings; with none it says what was checked."""
-    found = [row.finding for row in report.folded]
-    lines = pen.heading(_lamp(report), f"FINDINGS ({len(found)})", findings_headline(report))
+    title = f"FINDINGS ({len(report.findings)})"
+    lines = pen.heading(_lamp(report), title, findings_headline(report))
     checks = {check.rule: check for check in report.checks}
     for row in report.folded:
         lines += _finding(row, report.run, pen)
@@ -47,15 +47,21 @@ def _lamp(report: Report) -> Tone:
 
 
 def findings_headline(report: Report) -> str:
-    """How many there are of which severity, or what was checked; what is not shown."""
+    """How many there are of which severity, or what was checked; what is not shown.
+
+    Where they are more than the checks that have one, it says of how many they are.
+    """
     outcomes = Counter(check.outcome for check in report.checks)
-    said = []
-    if report.folded:
-        by = Counter(row.finding.severity for row in report.folded)
-        said.append(" · ".join(f"{by[s]} {s.value}" for s in Severity if by[s]))
-    else:
+    findings = report.findings
+    shown = {finding.rule for finding in findings}
+    by = Counter(finding.severity for finding in findings)
+    said = [f"{by[severity]} {severity.value}" for severity in Severity if by[severity]]
+    if not findings:
         said.append(_none_found(outcomes))
-    shown = {finding.rule for finding in report.findings}
+    if folded := len(findings) - len(report.folded):
+        said.append(f"{folded} of them folded under another")
+    if len(shown) < len(findings):
+        said.append(f"of {count(len(shown), 'check')}")
     fired = {check.rule for check in report.checks if check.outcome is Outcome.FINDING}
     if hidden := sorted(fired - shown):
         said.append(f"below the severity asked for and not shown: {', '.join(hidden)}")
@@ -115,6 +121,9 @@ def _part(cost: Cost, run: RunSummary) -> str:
     whole_ns = run.recorded_ns if run.wall_ns is None else run.wall_ns
     if not whole_ns or whole_ns < 0:
         return ""
+    several = len(run.ranks) > 1
+    if several and (run.wall_ns is None or cost.value * 1e9 > whole_ns):
+        return ""  # each rank's time is another one here, and none is the job's
     of = "recorded time" if run.wall_ns is None else "wall"
     return f" ({percent(cost.value * 1e9 / whole_ns)} of {of})"
 

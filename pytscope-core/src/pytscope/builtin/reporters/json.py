@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pytscope.model.comparison import Comparison
 from pytscope.model.gate import Gate
-from pytscope.model.gate_document import gate_json
 from pytscope.model.report import Report
 from pytscope.plugins.declare import RenderOptions, reporter
 
@@ -16,7 +15,7 @@ def json_comparison(comparison: Comparison, options: RenderOptions) -> str:
 
 def json_gate(gate: Gate, options: RenderOptions) -> str:
     """The same of a gate."""
-    return gate_json(gate, reproducible=options.reproducible)
+    return gate.to_json(reproducible=options.reproducible)
 
 
 @reporter("json", compare=json_comparison, check=json_gate)

@@ -70,7 +70,7 @@ def paragraph(prefix: Iterable[Span], body: Iterable[Span], width: int, hang: in
             used += 1
         rest = word
         while _width(rest) > width - used:
-            head, rest = _split(rest, width - used)
+            head, rest = _broken(rest, width - used)
             lines.append((*current, *head))
             current, used = [margin], hang
         current.extend(rest)
@@ -95,6 +95,13 @@ def _words(body: Iterable[Span]) -> Iterator[list[Span]]:
             word = [Span(part, span.tone)] if part else []
     if word:
         yield word
+
+
+def _broken(word: list[Span], room: int) -> tuple[list[Span], list[Span]]:
+    """As `_split`, but a line never begins as commands to CI services do."""
+    head, rest = _split(word, room)
+    commands = "".join(span.text for span in rest).startswith("::")
+    return _split(word, room - 1) if commands and room > 1 else (head, rest)
 
 
 def _split(word: list[Span], room: int) -> tuple[list[Span], list[Span]]:

@@ -21,7 +21,13 @@ from pytscope.builtin.reporters.findings import (
 )
 from pytscope.builtin.reporters.markdown_comparison import markdown_comparison
 from pytscope.builtin.reporters.markdown_gate import markdown_gate
-from pytscope.builtin.reporters.markdown_parts import panel_markup, problems_markup, spaced
+from pytscope.builtin.reporters.markdown_parts import (
+    also_markup,
+    panel_markup,
+    problems_markup,
+    spaced,
+    title_markup,
+)
 from pytscope.builtin.reporters.markup import Markup
 from pytscope.builtin.reporters.sections import footer_words, plugins_table, run_words
 from pytscope.model.findings import Finding
@@ -79,7 +85,7 @@ def _verdict(report: Report) -> str:
 
 
 def _findings(report: Report, markup: Markup) -> Iterator[str]:
-    yield f"### Findings ({len(report.folded)})"
+    yield f"### Findings ({len(report.findings)})"
     yield ""
     if not report.folded:
         yield markup.text(findings_headline(report))
@@ -93,7 +99,7 @@ def _finding(
     place: int, row: FoldedFinding, report: Report, check: Check | None, markup: Markup
 ) -> Iterator[str]:
     finding = row.finding
-    yield f"#### {place}. {_title(finding, markup)}"
+    yield f"#### {place}. {title_markup(finding, markup)}"
     yield ""
     if about := cost_words(finding, report.run):
         yield f"*{markup.text(about)}*"
@@ -103,15 +109,8 @@ def _finding(
             yield f"**{name}:** {text}" if name else text
             yield ""
     yield from _details(finding, check, markup)
-    for folded in row.also:
-        about = markup.text(cost_words(folded, report.run))
-        yield f"- also {_title(folded, markup)}" + (f": {about}" if about else "")
+    yield from also_markup(row, report.run, markup)
     yield ""
-
-
-def _title(finding: Finding, markup: Markup) -> str:
-    title = f"**{finding.severity.tag}** {markup.text(finding.title)}"
-    return f"{title} ({rule})" if (rule := markup.code(finding.rule)) else title
 
 
 def _details(finding: Finding, check: Check | None, markup: Markup) -> Iterator[str]:

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from pytscope.builtin.reporters.findings import cost_words, findings_headline
 from pytscope.builtin.reporters.gates import gate_footer
-from pytscope.builtin.reporters.markdown_parts import panel_markup, problems_markup, spaced
+from pytscope.builtin.reporters.markdown_parts import (
+    also_markup,
+    panel_markup,
+    problems_markup,
+    spaced,
+)
 from pytscope.builtin.reporters.markup import Markup
 from pytscope.builtin.reporters.sections import run_words
 from pytscope.model.gate import Gate
@@ -35,7 +40,7 @@ def _head(gate: Gate, markup: Markup) -> Iterator[str]:
 
 def _findings(gate: Gate, markup: Markup) -> Iterator[str]:
     report = gate.report
-    yield f"### Findings ({len(report.folded)})"
+    yield f"### Findings ({len(report.findings)})"
     yield ""
     if not report.folded:
         yield markup.text(findings_headline(report))
@@ -46,4 +51,6 @@ def _findings(gate: Gate, markup: Markup) -> Iterator[str]:
         yield f"- **{finding.severity.tag}** {markup.text(finding.title)} ({said})"
         for text in filter(None, (finding.detail, finding.fix and f"Fix: {finding.fix}")):
             yield f"  <br>{markup.text(text)}"
+        for also in also_markup(row, report.run, markup):
+            yield f"  {also}"
     yield ""

@@ -1,15 +1,17 @@
-"""Panels and problems as Markdown, of reports and of comparisons."""
+"""Panels, problems and folded findings as Markdown, for whatever is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pytscope.builtin.reporters.findings import cost_words
 from pytscope.builtin.reporters.markup import Markup
 from pytscope.builtin.reporters.meters import percentages
 from pytscope.builtin.reporters.panels import spark_caption
 from pytscope.builtin.reporters.sparkline import sparkline
+from pytscope.model.findings import Finding
 from pytscope.model.panels import Meter, Panel, Row, Spark, Table
-from pytscope.model.report import Problem, credited
+from pytscope.model.report import FoldedFinding, Problem, RunSummary, credited
 from pytscope.plugins.declare import RenderOptions
 
 
@@ -61,6 +63,19 @@ def _row(row: Row, markup: Markup) -> Iterator[str]:
         yield f"- {' '.join(shown)}"
     elif not isinstance(row, Meter):
         yield f"- {markup.text(row.text)}"
+
+
+def title_markup(finding: Finding, markup: Markup) -> str:
+    """Severity, title and rule of a finding."""
+    title = f"**{finding.severity.tag}** {markup.text(finding.title)}"
+    return f"{title} ({rule})" if (rule := markup.code(finding.rule)) else title
+
+
+def also_markup(row: FoldedFinding, run: RunSummary, markup: Markup) -> Iterator[str]:
+    """The findings that are folded under another, an item each."""
+    for folded in row.also:
+        about = markup.text(cost_words(folded, run))
+        yield f"- also {title_markup(folded, markup)}" + (f": {about}" if about else "")
 
 
 def problems_markup(

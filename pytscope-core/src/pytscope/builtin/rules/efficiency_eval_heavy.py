@@ -45,8 +45,9 @@ def eval_heavy(
         counterfactual is the same run whose evaluation takes that share. Suggestive below
         20 rated steps, and with fewer than two of them that have an evaluation before them:
         how often it comes is then not known, and a longer run may well spend less. Where no
-        `eval` was recorded it is not applicable. A measured sum, no noise to be wrong
-        about: the false-positive rate is zero.
+        `eval` was recorded, or no step counts, it is not applicable. Evaluations outside of
+        training, such as a test when it is over, are beside the wall and not in it. A
+        measured sum, no noise to be wrong about: the false-positive rate is zero.
 
     Fix:
         Evaluate less often; on a fixed part of the validation set, and on all of it at the
@@ -68,6 +69,9 @@ def eval_heavy(
     spent = budget.ns(_NAME)
     if spent <= 0:
         msg = "no evaluation was recorded"
+        raise NotApplicable(msg)
+    if not budget.steps:
+        msg = "no step counts in rates: there is no training that it could be too much beside"
         raise NotApplicable(msg)
     share = spent / budget.wall_ns
     if share <= allowance:

@@ -127,7 +127,8 @@ def jitter(
             msg = f"steps vary so much that a slow one would have to take {least} times the median"
             raise Inconclusive(msg)
         return
-    recording = (coverage.overhead_share if coverage else None) or 0.0
+    a_step = (coverage.overhead_ns_per_step if coverage else None) or 0.0
+    recording = a_step * timing.steps / timing.wall_ns
     if recording > max_recording:
         msg = f"recording itself takes {percent(recording)} of so short steps"
         raise Inconclusive(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import attrs
 from pytscope.model.errors import RunUnreadable
 from pytscope.model.wording import listed
 from pytscope.runs.collecting import collection_paused
+from pytscope.runs.evaluations import beside, training
 from pytscope.runs.headers import RunLine
 from pytscope.runs.launches import Launch, Start, chosen, launches
 from pytscope.runs.layouts import Layouts
@@ -25,6 +26,7 @@ from pytscope.runs.timelines import Member, Wanted, timelines
 
 _RANK_FILE = re.compile(r"rank(\d{1,9})(?:\.(\d+))?\.pts")
 _LISTED = 5
+ALONE = "no training was recorded here: all there is are evaluations outside of it"
 
 
 @attrs.frozen
@@ -76,10 +78,20 @@ def _opened(path: Path, found: _Found, attempt: int | None) -> Run:
     ranks = _by_rank(read, notes)
     if not ranks:
         raise RunUnreadable(_nothing(path, notes))
-    started = launches(start for rank, file in ranks.items() for start in _starts(rank, file))
+    trained = training({rank: file.attempts for rank, file in ranks.items()})
+    if all(ranks[r].attempts[i].evaluates for r, places in trained.items() for i in places):
+        notes.append(ReadNote("evaluations_alone", ALONE))
+    started = launches(
+        start for rank, file in ranks.items() for start in _starts(rank, file, trained[rank])
+    )
     chain = chosen(started, attempt)
-    built = _timelines(ranks, started, chain, notes)
-    return _run(path, built, ranks, started, chain, tuple(notes))
+    wanted = _wanted(ranks, started, chain, trained, notes)
+    built = []
+    for timeline, met in timelines(wanted):
+        built.append(timeline)
+        notes += met
+    run = _run(path, tuple(built), ranks, started, chain, tuple(notes))
+    return attrs.evolve(run, evaluations=tuple(e for one in wanted for e in one.evaluations))
 
 
 run_directory = Source("pytscope", detects, open_run_directory)
@@ -154,8 +166,9 @@ def _nothing(path: Path, notes: Sequence[ReadNote]) -> str:
     return f"{path} holds nothing that can be analysed: {met}{more}"
 
 
-def _starts(rank: int, file: RankFile) -> Iterator[Start]:
-    for ordinal, recorded in enumerate(file.attempts):
+def _starts(rank: int, file: RankFile, ordinals: Iterable[int]) -> Iterator[Start]:
+    for ordinal in ordinals:
+        recorded = file.attempts[ordinal]
         run = recorded.run
         launcher = None
         if run is not None and run.job is not None and run.restart is not None:
@@ -164,27 +177,36 @@ def _starts(rank: int, file: RankFile) -> Iterator[Start]:
         yield Start(rank, ordinal, epoch, epoch + recorded.last_ns, recorded.first_step, launcher)
 
 
-def _timelines(
-    ranks: dict[int, RankFile], started: Sequence[Launch], chain: range, notes: list[ReadNote]
-) -> tuple[Timeline, ...]:
-    """Timelines of the ranks that took part in the chain's last launch."""
+def _wanted(
+    ranks: dict[int, RankFile],
+    started: Sequence[Launch],
+    chain: range,
+    trained: Mapping[int, Sequence[int]],
+    notes: list[ReadNote],
+) -> list[Wanted]:
+    """What to read of the ranks that took part in the chain's last launch."""
     wanted = []
     for rank, file in ranks.items():
         if rank not in started[chain[-1]].starts:
-            text = f"rank {rank} recorded other attempts, but not attempt {chain[-1]}"
-            notes.append(ReadNote("missed_launch", text, rank))
+            notes.append(_missed(rank, chain[-1], trained[rank]))
             continue
-        members = tuple(
-            Member(launch, file.attempts[started[launch].starts[rank].ordinal])
+        kept = {
+            started[launch].starts[rank].ordinal: launch
             for launch in chain
             if rank in started[launch].starts
-        )
-        wanted.append(Wanted(rank, file, members))
-    found = []
-    for built, met in timelines(wanted):
-        found.append(built)
-        notes += met
-    return tuple(found)
+        }
+        members = tuple(Member(number, file.attempts[place]) for place, number in kept.items())
+        others = beside(rank, file.attempts, trained[rank], kept)
+        wanted.append(Wanted(rank, file, members, tuple(others)))
+    return wanted
+
+
+def _missed(rank: int, number: int, trained: Sequence[int]) -> ReadNote:
+    if not trained:
+        text = f"rank {rank} recorded evaluations outside of training alone; they are left out"
+        return ReadNote("evaluations_alone", text)
+    text = f"rank {rank} recorded other attempts, but not attempt {number}"
+    return ReadNote("missed_launch", text, rank)
 
 
 def _run(

@@ -1,10 +1,9 @@
-"""The baseline's file: the one place that reads and writes it."""
+"""The baseline's file, read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pytscope.cli.output import say, write_file
 from pytscope.gates.baseline import Baseline, NotABaseline, read_baseline
 from pytscope.model.errors import PytscopeError
 from pytscope.model.wording import one_line
@@ -40,13 +39,3 @@ def read_baseline_file(path: Path) -> Baseline:
     except ValueError as error:  # also text that is not UTF-8
         msg = f"{path} is no baseline: {one_line(str(error))}"
         raise BaselineUnreadable(msg, hint=_RENEW) from error
-
-
-def write_baseline(path: Path, baseline: Baseline) -> None:
-    """Write a baseline, and nothing else.
-
-    Raises:
-        OutputFailed: It cannot be written.
-    """
-    write_file(path, baseline.text())
-    say(f"wrote {path} (baseline of {len(baseline.metrics)} metrics)")
