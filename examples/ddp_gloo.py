@@ -187,29 +187,56 @@ def work(rank: int, args: argparse.Namespace, meeting: str | None) -> None:
     dist.destroy_process_group()
 
 
-def main() -> None:
-    """Start the processes, unless torchrun has."""
+def number(text: str) -> int:
+    """A whole number from one on."""
+    if (found := int(text)) < 1:
+        msg = "it has to be at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return found
+
+
+def time_ms(text: str) -> float:
+    """Milliseconds, none below zero."""
+    if not 0 <= (found := float(text)) < float("inf"):
+        msg = "it has to be 0 or more"
+        raise argparse.ArgumentTypeError(msg)
+    return found
+
+
+def parsed() -> argparse.Namespace:
+    """The command's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--straggler-rank", type=int, action="append", default=[])
-    parser.add_argument("--where", choices=TAKES_S, default="forward")
-    parser.add_argument("--delay-ms", type=float, default=6.0)
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--ranks", type=number, default=4, help="processes; torchrun says its own")
+    parser.add_argument(
+        "--straggler-rank", type=int, action="append", default=[], help="a slow rank, or several"
+    )
+    parser.add_argument("--where", choices=TAKES_S, default="forward", help="where it is slow")
+    parser.add_argument("--delay-ms", type=time_ms, default=6.0, help="by how much, in every step")
+    parser.add_argument("--steps", type=number, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--manual", action="store_true", help="all-reduce by hand, without DDP")
-    parser.add_argument("--run", default="runs/ddp_gloo")
+    parser.add_argument("--run", default="runs/ddp_gloo", help="folder of the recording")
     args = parser.parse_args()
-    launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
-    ranks = int(os.environ["WORLD_SIZE"]) if launched else args.ranks
+    if "WORLD_SIZE" in os.environ and "RANK" in os.environ:
+        args.ranks = int(os.environ["WORLD_SIZE"])
     for rank in args.straggler_rank:
-        if not 0 <= rank < ranks:
-            parser.error(f"--straggler-rank {rank}: the ranks are 0 to {ranks - 1}")
-    if launched:
+        if not 0 <= rank < args.ranks:
+            parser.error(f"--straggler-rank {rank}: the ranks are 0 to {args.ranks - 1}")
+    return args
+
+
+def main() -> None:
+    """Start the processes, unless torchrun has."""
+    args = parsed()
+    if "WORLD_SIZE" in os.environ and "RANK" in os.environ:
         work(int(os.environ["RANK"]), args, None)
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         told = (args, str(Path(folder) / "meeting"))
-        mp.start_processes(work, told, args.ranks, start_method="fork")  # torch is loaded once
+        try:
+            mp.start_processes(work, told, args.ranks, start_method="fork")  # torch is loaded once
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

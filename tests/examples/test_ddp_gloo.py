@@ -55,18 +55,21 @@ def test_no_healthy_rank_is_named_for_sure(tmp_path: Path, accuracy: ModuleType)
         assert accuracy.named(report)[1] != "confirmed"
 
 
-def test_a_slow_rank_that_is_none_is_refused() -> None:
-    words = [
-        sys.executable,
-        str(ROOT / "examples" / "ddp_gloo.py"),
-        "--ranks",
-        "4",
-        "--straggler-rank",
-        "9",
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--straggler-rank", "9"], "error: --straggler-rank 9: the ranks are 0 to 3"),
+        (["--ranks", "0"], "error: argument --ranks: it has to be at least 1"),
+        (["--steps", "x"], "error: argument --steps: invalid number value: 'x'"),
+        (["--delay-ms", "nan"], "error: argument --delay-ms: it has to be 0 or more"),
+        (["--where", "loss"], "error: argument --where: invalid choice: 'loss'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], said: str) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "ddp_gloo.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert "error: --straggler-rank 9: the ranks are 0 to 3" in done.stderr
+    assert said in done.stderr
 
 
 def test_all_reduces_by_hand_are_judged_alike(tmp_path: Path) -> None:

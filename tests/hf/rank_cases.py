@@ -33,6 +33,7 @@ def situation(folder: Path, name: str, rank: int) -> None:
         if on:
             case.callback.run_dir = case.folder = folder / name / "run"
         states.append(case.train().state())
+        case.trainer.evaluate()
     assert states[0] == states[1], name
     timeline = pytscope.open(case.folder).rank(rank)
     case.timeline = lambda: timeline  # type: ignore[method-assign]  # this rank's, for the check

@@ -295,20 +295,13 @@ def test_steps_that_are_begun_anew_are_another_attempt(tmp_path: Path) -> None:
     assert case.run().other_attempts == (0,)
 
 
-def test_evaluation_and_prediction_alone_record_nothing(tmp_path: Path) -> None:
-    case = Case(tmp_path, 6, pace=0)
-    case.trainer.evaluate()
-    case.trainer.predict(Samples(case.truth, 3, "eval"))
-    assert not case.folder.exists()
-
-
-def test_what_follows_training_is_not_recorded(tmp_path: Path) -> None:
-    case = Case(tmp_path, 6, pace=0).train()
-    before = (case.folder / "rank00000.pts").read_bytes()
-    case.trainer.evaluate()
-    case.trainer.predict(Samples(case.truth, 3, "eval"))
-    case.trainer.save_model()
-    assert (case.folder / "rank00000.pts").read_bytes() == before
+def test_what_an_exception_cuts_short_gets_no_advice(tmp_path: Path) -> None:
+    case = Case(tmp_path, 6, pace=0, eval_strategy="steps", eval_on_start=True)
+    case.net.failing = after(1, ValueError("at once"))
+    with pytest.raises(ValueError, match="at once"):
+        case.train()
+    (attempt,) = case.timeline().attempts
+    assert [event for event in attempt.events if event["kind"] == "warning"] == []
 
 
 def test_prediction_in_training_is_evaluation(tmp_path: Path) -> None:

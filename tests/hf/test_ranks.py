@@ -69,6 +69,8 @@ def test_every_rank_is_recorded_as_it_was(folder: Path, name: str) -> None:
         assert timeline.step.tolist() == list(range(steps))
         assert [a.ended_well for a in timeline.attempts] == [True]
         assert {"data", "forward", "backward", "comm", "optimizer", "eval"} <= set(timeline.phases)
+    evaluated = [(one.rank, one.kind, one.step, one.finished) for one in run.evaluations]
+    assert evaluated == [(rank, "evaluate", steps, True) for rank in run.ranks]
 
 
 @pytest.mark.parametrize("fault", rank_cases.FAULTS)

@@ -187,3 +187,17 @@ def test_a_copied_tracker_is_an_idle_one(tmp_path: Path) -> None:
 def test_an_option_that_is_none_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="modle"):
         PytscopeTracker("runs/exp", modle=1)
+
+
+@pytest.mark.parametrize("config", [None, {"width": 4}])
+def test_a_loop_that_is_begun_again_is_one_more_attempt(tmp_path: Path, config: Any) -> None:
+    if config is None and not hasattr(accelerate.tracking.GeneralTracker, "start"):
+        pytest.skip("this version of accelerate tells a tracker of no start without a config")
+    loop = Loop(tmp_path, accumulate=3, pace=0)
+    for _ in range(2):
+        loop.accelerator.init_trackers("exp", config=config)
+        loop.train()
+    run = pytscope.open(loop.folder)
+    assert (run.other_attempts, len(run.rank(0))) == ((0,), 4)
+    (attempt,) = run.rank(0).attempts
+    assert [event for event in attempt.events if event["kind"] == "warning"] == []

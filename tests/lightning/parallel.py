@@ -60,6 +60,9 @@ class Net(pl.LightningModule):
     def validation_step(self, batch: Any, batch_idx: int) -> None:
         self.log("val", self.body(batch[0]).mean(), sync_dist=True)
 
+    def test_step(self, batch: Any, batch_idx: int) -> None:
+        self.log("test", self.body(batch[0]).mean(), sync_dist=True)
+
     def configure_optimizers(self) -> Any:
         return torch.optim.SGD(self.parameters(), lr=1e-3)
 
@@ -94,7 +97,8 @@ def fit(folder: Path, strategy: Any, ranks: int, net: Any = None, **options: Any
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    fit(Path(sys.argv[1]) / "automatic", "ddp", 2)
+    trained = fit(Path(sys.argv[1]) / "automatic", "ddp", 2)
+    trained.test(Net(), torch.utils.data.DataLoader(Sleepy(EVAL, 4)), verbose=False)
     fit(Path(sys.argv[1]) / "manual", "ddp", 2, Net(manual=True))
     sharding = ModelParallelStrategy(process_group_backend="gloo")
     fit(Path(sys.argv[1]) / "sharded", sharding, 2, Sharded())

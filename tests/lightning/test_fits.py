@@ -217,6 +217,18 @@ def test_an_exception_ends_the_attempt_and_is_named(
     assert case.callback.profiler is None
 
 
+def test_what_an_exception_cuts_short_gets_no_advice(tmp_path: Path) -> None:
+    class Failing(Model):
+        def on_train_start(self) -> None:
+            raise ValueError
+
+    case: Any = Case(tmp_path, pace=0)
+    with pytest.raises(ValueError):
+        case.fitted(Failing, validate=True)
+    assert len(case.timeline()) == 0
+    assert case.said() == []
+
+
 def test_an_interrupt_ends_the_attempt_and_is_named(tmp_path: Path) -> None:
     case: Any = Case(tmp_path, pace=0)
     kind = type("Failing", (Failing,), {"error": KeyboardInterrupt(), "where": "training_step"})

@@ -51,6 +51,12 @@ def test_ranks_that_run_the_script_again(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     check(tmp_path / "automatic")
+    tested = pytscope.open(tmp_path / "automatic").evaluations
+    assert [(one.rank, one.kind, one.step, one.finished) for one in tested] == [
+        (rank, "test", STEPS, True) for rank in (0, 1)
+    ]
+    slept = [sum(ns for name, ns in one.segments if name == "eval") for one in tested]
+    assert min(slept) >= 2 * EVAL * 1e9
     check(tmp_path / "manual", forward="other")  # what it does before it calls a module
     check(tmp_path / "sharded")
 

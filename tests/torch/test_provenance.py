@@ -151,3 +151,36 @@ def test_compiled_modules_tell_their_backend() -> None:
         "modules": [{"backend": "eager"}],
     }
     assert not provenance.compilation([torch.nn.Linear(2, 2)], used=False)["used"]
+
+
+def late_loaders(folder: Path, epochs: int, **given: Any) -> list[dict[str, Any]]:
+    """What is told of loaders, a new one an epoch, that come when the rest has been written."""
+    net = torch.nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(torch.ones(8, 6))
+    with AutoProfiler(folder, net, optimizer):
+        for epoch in range(epochs):
+            options = {name: value(epoch) for name, value in given.items()}
+            for (x,) in torch.utils.data.DataLoader(data, **options):
+                net(x).sum().backward()
+                optimizer.step()
+    (attempt,) = pytscope.open(folder).shown.attempts
+    assert len(told(folder)["loaders"]) == 1
+    return [dict(event) for event in attempt.events if event["kind"] == "loader"]
+
+
+def test_a_loader_that_comes_later_is_told_when_it_does(tmp_path: Path) -> None:
+    found = late_loaders(tmp_path, 4, batch_size=lambda epoch: 2 if epoch < 2 else 4)
+    assert [(one["after_steps"], one["batch_size"]) for one in found] == [(8, 4)]
+    assert found[0].keys() >= told(tmp_path)["loaders"][0].keys()
+
+
+def test_loaders_of_every_epoch_are_told_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "MOST_LATE", 4)
+    seeded = lambda epoch: torch.Generator().manual_seed(epoch)  # noqa: E731  # one of the options
+    found = late_loaders(tmp_path, 9, batch_size=lambda _: 2, generator=seeded)
+    assert [one["generator_seed"] for one in found] == [1, 2, 3]
+    assert ["last" in one for one in found] == [False, False, True]
+    assert late_loaders(tmp_path / "alike", 9, batch_size=lambda _: 2) == []

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from transformers import Trainer, TrainerCallback
 
 from pytscope.recording.harmless import harmless, warn_once
-from pytscope_hf.frames import caller
+from pytscope_hf.frames import caller, loop_runs
+from pytscope_hf.outside import watch
+from pytscope_hf.seams import evaluation_seams
 from pytscope_hf.training import LEFT, Training
 from pytscope_hf.values import logged
 from pytscope_torch.auto import AutoProfiler
+from pytscope_torch.evaluating import Evaluating
 from pytscope_torch.framework import check_options
+from pytscope_torch.seams import Undo, together
 
 GIVEN = dict.fromkeys(("model", "optimizer"), "it records the Trainer's own")
 """Arguments of `AutoProfiler` that the Trainer gives."""
@@ -21,7 +26,7 @@ TRIES = "memory ran out after some steps; the Trainer begins again with a smalle
 
 
 class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not looked into
-    """Records each `Trainer.train()` as an attempt of a run.
+    """Records each `Trainer.train()` as an attempt of a run, and evaluations outside of one.
 
         trainer = Trainer(model, args, train_dataset=…, callbacks=[PytscopeCallback("runs/exp")])
         trainer.train()
@@ -50,10 +55,12 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         self.run_dir = run_dir
         self.options = options
         self._training: Training | None = None
+        self._evaluating: Evaluating | None = None
+        self._best = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy, here or in another process, is an idle callback of the same settings."""
-        return {**self.__dict__, "_training": None}
+        return {**self.__dict__, "_training": None, "_evaluating": None}
 
     @property
     def profiler(self) -> AutoProfiler | None:
@@ -61,10 +68,17 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         training = self._training
         return training.profiler if training is not None and training.recording else None
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # an event's arguments
+    def on_init_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # an event's arguments
+        """Look out for evaluations outside of training."""
+        watch(caller(Trainer), recorded)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
         """Start an attempt, at the Trainer's global step."""
+        trainer = caller(Trainer)
+        watch(trainer, recorded)  # added to it later
         with harmless("starting the recording", always=True):
-            self._begin(args, state, caller(Trainer), kwargs)
+            self._best = 0
+            self._begin(args, state, trainer, kwargs)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
         """Note what belongs to each step."""
@@ -74,9 +88,11 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
         """Record what the Trainer logs: losses, gradient norm, learning rate, metrics."""
-        if self._training is not None:
-            with harmless("recording what the Trainer logs"):
-                self._training.profiler.log(**logged(kwargs.get("logs") or {}, state))
+        self._found(kwargs.get("logs"), state)
+
+    def on_predict(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
+        """Record the metrics of a prediction, which the Trainer does not log."""
+        self._found(kwargs.get("metrics"), state)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
         """End the attempt."""
@@ -84,11 +100,58 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         if training is not None:
             with harmless("finishing the recording"):
                 training.over(state)
+        with harmless("noting which model is the best"):
+            self._best = best_step(args, state)
+
+    def evaluated(self, trainer: Any, name: str, call: Callable[[], Any]) -> Any:
+        """Record what a Trainer evaluates outside of training, as a part of the run.
+
+        Args:
+            trainer: The Trainer.
+            name: The method that does.
+            call: Its call.
+        """
+        evaluating, undo = None, list[Undo]()
+        with harmless("recording an evaluation", always=True):
+            evaluating = self._evaluation(trainer, name, undo)
+        if evaluating is None:
+            return call()
+        self._evaluating = evaluating
+        try:
+            out = call()
+        except BaseException as error:
+            self._evaluated(undo, error)
+            raise
+        self._evaluated(undo, None)
+        return out
+
+    def _evaluation(self, trainer: Any, name: str, undo: list[Undo]) -> Evaluating | None:
+        if self._training is not None:
+            self._training.look(trainer)
+        if self.profiler is not None or self._evaluating is not None or loop_runs(trainer):
+            return None
+        evaluating = Evaluating(self._folder(trainer.args), name, self._named(trainer.args))
+        if not evaluating.start(self._best or trainer.state.global_step):
+            return None
+        evaluation_seams(trainer, evaluating, undo)
+        return evaluating
+
+    def _evaluated(self, undo: list[Undo], error: BaseException | None) -> None:
+        evaluating, self._evaluating = self._evaluating, None
+        with harmless("finishing the recording of an evaluation"):
+            together(undo)()
+            if evaluating is not None:
+                evaluating.finish(error)
+
+    def _found(self, values: Any, state: Any) -> None:
+        with harmless("recording what the Trainer logs"):
+            if self._training is not None:
+                self._training.log(logged(values or {}, state))
+            elif self._evaluating is not None:
+                self._evaluating.found(logged(values or {}, state))
 
     def _begin(self, args: Any, state: Any, trainer: Any, around: dict[str, Any]) -> None:
-        handler = getattr(trainer, "callback_handler", None)
-        ours = (c for c in getattr(handler, "callbacks", ()) if isinstance(c, PytscopeCallback))
-        first = next(ours, self)
+        first = callback_of(trainer) or self
         if first is not self:
             warn_once(
                 f"the Trainer has more than one PytscopeCallback: the first records into "
@@ -130,3 +193,23 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
             options.setdefault("name", Path(os.path.abspath(args.output_dir)).name)  # noqa: PTH100  # resolves no link
         options.setdefault("config", args.to_sanitized_dict())
         return options
+
+
+def callback_of(trainer: Any) -> PytscopeCallback | None:
+    """The callback that records a Trainer: the first of its kind."""
+    handler = getattr(trainer, "callback_handler", None)
+    ours = (c for c in getattr(handler, "callbacks", ()) if isinstance(c, PytscopeCallback))
+    return next(ours, None)
+
+
+def recorded(trainer: Any, name: str, call: Callable[[], Any]) -> Any:
+    """A call of a Trainer's method that evaluates; arguments as for `evaluated`."""
+    callback = callback_of(trainer)
+    return call() if callback is None else callback.evaluated(trainer, name, call)
+
+
+def best_step(args: Any, state: Any) -> int:
+    """Steps that the model has made which is loaded when training is over; 0 for the last one."""
+    path = state.best_model_checkpoint if args.load_best_model_at_end else None
+    number = str(path or "").rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0

@@ -20,6 +20,7 @@ from torch.utils.data import dataloader as _loaders
 
 from pytscope.recording.keys import Open
 from pytscope_hf.frames import called_by_loop
+from pytscope_torch.evaluating import Evaluating
 from pytscope_torch.framework import CHECKPOINT, EVAL, LOGGING, Told
 from pytscope_torch.seams import Undo, put
 
@@ -82,6 +83,17 @@ def trainer_seams(trainer: Any, told: Told, left: Left, before: Look, undo: list
         undo += _over(owner, name, partial(looking_out, left, weakref.ref(trainer)))
 
 
+def evaluation_seams(trainer: Any, told: Evaluating, undo: list[Undo]) -> None:
+    """Put into the class of a trainer what tells of another phase in an evaluation.
+
+    Args:
+        trainer: The trainer.
+        told: Of the evaluation.
+        undo: What takes it out again is added to it.
+    """
+    undo += _over(type(trainer), "log", partial(block, told, LOGGING, None))
+
+
 def look_outs(kind: type[Any], handler: type[Any]) -> Iterator[tuple[type[Any], str]]:
     """Methods through which an exception passes that ends the training."""
     if hasattr(kind, WHOLE[0]):
@@ -111,7 +123,7 @@ def accelerator_seams(kind: type[Any], told: Told, undo: list[Undo]) -> None:
 
 
 def block(
-    told: Told, key: Open, before: Look | None, method: Callable[..., Any]
+    told: Told | Evaluating, key: Open, before: Look | None, method: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A method as a block of a phase."""
 

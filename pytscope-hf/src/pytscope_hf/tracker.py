@@ -73,7 +73,14 @@ class PytscopeTracker(GeneralTracker):  # type: ignore[misc]  # accelerate is no
         return self._profiler
 
     def start(self) -> None:
-        """Start to record; newer versions of accelerate call this in `init_trackers`."""
+        """Start to record, unless that has just been done.
+
+        Newer versions of accelerate call this in `init_trackers`, of a tracker that is
+        initialised again as often as it has been.
+        """
+        profiler = self._profiler
+        if profiler is not None and profiler.recording and not profiler.stepped:
+            return
         with harmless("starting the recording", always=True):
             self._start({})
 

@@ -11,7 +11,7 @@ from transformers import Trainer
 from pytscope.recording.harmless import harmless, warn_once
 from pytscope_hf.frames import loop_runs
 from pytscope_hf.seams import PHASES, trainer_seams
-from pytscope_hf.values import Tokens
+from pytscope_hf.values import NAMES, Tokens
 from pytscope_torch.auto import AutoProfiler
 from pytscope_torch.framework import Told
 from pytscope_torch.seams import Undo, together
@@ -53,7 +53,7 @@ class Training:
         if trainer is not None:
             self._trainer = weakref.ref(trainer)
             self._told = Told(self.profiler, PHASES)
-            trainer_seams(trainer, self._told, self._left, self._look, self._put)
+            trainer_seams(trainer, self._told, self._left, self.look, self._put)
 
     @property
     def recording(self) -> bool:
@@ -86,6 +86,17 @@ class Training:
         if tokens:
             self.profiler.log(tokens=tokens)
 
+    def log(self, values: dict[str, Any]) -> None:
+        """Record values that the Trainer logs.
+
+        Args:
+            values: By name. The learning rate is left out where each step has it: old
+                versions of the Trainer log that of the next one.
+        """
+        if self._told.rated:
+            values.pop(NAMES["learning_rate"], None)
+        self.profiler.log(**values)
+
     def over(self, state: Any) -> None:
         """The training has come to its end, where it had anything to do.
 
@@ -110,6 +121,7 @@ class Training:
         if error is None:
             self.profiler.finish()
         else:
+            self._told.cut_short()
             self.profiler.__exit__(type(error), error, error.__traceback__)
 
     def abandon(self, why: str) -> None:
@@ -130,8 +142,12 @@ class Training:
             else:
                 self.end(error)
 
-    def _look(self, who: Any) -> None:
-        """A method is called, outside of a phase, that the loop may no longer be around."""
+    def look(self, who: Any) -> None:
+        """A method is called, outside of a phase, that the loop may no longer be around.
+
+        Args:
+            who: Whose method it is.
+        """
         with harmless("looking for the training loop"):
             if self._told.here:
                 trainer = self._trainer()

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 
 from pytscope.recording.harmless import harmless, warn_once
 from pytscope_lightning.counting import Count
+from pytscope_lightning.outside import LOOPS, Outside
 from pytscope_lightning.recording import Recording
 from pytscope_torch.auto import AutoProfiler
 from pytscope_torch.framework import check_options
 
-IDLE = ("_recording", "_count", "_waits")
+IDLE = ("_recording", "_count", "_waits", "_outside")
 """What a copy has not."""
 LENT = frozenset(("log", "log_dict"))
 """What the Trainer puts into its callbacks: methods of the model."""
@@ -28,7 +29,7 @@ A_CLASS = (
 
 
 class Hooks:
-    """Records each `Trainer.fit` as an attempt of a run.
+    """Records each `Trainer.fit` as an attempt of a run, and what is evaluated outside of one.
 
         trainer = Trainer(callbacks=[PytscopeCallback("runs/exp")])
         trainer.fit(model)
@@ -68,6 +69,7 @@ class Hooks:
         self._recording: Recording | None = None
         self._count = Count()
         self._waits = False
+        self._outside: Outside | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, here or in another process, is an idle callback of the same settings."""
@@ -82,12 +84,16 @@ class Hooks:
     # --- start and end --------------------------------------------------------
 
     def setup(self: Any, trainer: Any, pl_module: Any = None, stage: str = "") -> None:
-        """Refuse to be a class; as the first hook, which the Trainer calls on a class as it is.
+        """Get ready for an evaluation outside of a fit; refuse to be a class.
+
+        The first hook, which the Trainer calls on a class as it is.
 
         Raises:
             TypeError: The Trainer was given the class.
         """
         if isinstance(self, Hooks):
+            with harmless("getting ready to record an evaluation"):
+                self._set_up(trainer, getattr(stage, "value", stage))
             return
         for kind in self.callbacks:  # of the Trainer, which `self` is then
             if isinstance(kind, type) and issubclass(kind, Hooks):
@@ -128,20 +134,39 @@ class Hooks:
         self._finish(None)
 
     def _start(self, trainer: Any, module: Any) -> None:
-        ours = (c for c in trainer.callbacks if isinstance(c, Hooks))
-        one = min(ours, key=lambda callback: callback.stands_back, default=self)
-        if one is not self:
-            if not self.stands_back:
-                warn_once(
-                    f"the Trainer has more than one PytscopeCallback: the first records into "
-                    f"{os.fspath(one.run_dir)}, that for {os.fspath(self.run_dir)} does not record"
-                )
+        if not self._is_first(trainer):
             return
         first = self._count.first(trainer)
         recording = Recording(trainer, module, self.run_dir, self.options)
         self._recording = recording if recording.start(first) else None
 
+    def _is_first(self, trainer: Any) -> bool:
+        ours = (c for c in trainer.callbacks if isinstance(c, Hooks))
+        one = min(ours, key=lambda callback: callback.stands_back, default=self)
+        if one is not self and not self.stands_back:
+            warn_once(
+                f"the Trainer has more than one PytscopeCallback: the first records into "
+                f"{os.fspath(one.run_dir)}, that for {os.fspath(self.run_dir)} does not record"
+            )
+        return one is self
+
+    def _set_up(self, trainer: Any, kind: str) -> None:
+        self._leave()
+        self._count.forget()
+        if kind in LOOPS and self._recording is None and self._is_first(trainer):
+            count = self._count
+            self._outside = Outside(
+                trainer, kind, self.run_dir, self.options, count.load, lambda: count.first(trainer)
+            )
+
+    def _leave(self) -> None:
+        outside, self._outside = self._outside, None
+        if outside is not None:
+            outside.undo()
+
     def _finish(self, error: BaseException | None) -> None:
+        with harmless("leaving a Trainer as it was"):
+            self._leave()
         recording, self._recording = self._recording, None
         if recording is not None:
             with harmless("noting how far a Trainer has come"):

@@ -23,7 +23,7 @@ class Count:
         self._loaded: tuple[int, int | None] | None = None
 
     def first(self, trainer: Any) -> int:
-        """Number of the first step of the fit that begins.
+        """Number of the first step of the fit that begins; steps made, of a model to evaluate.
 
         What nobody counted is reckoned from Lightning's number, as if each
         optimizer had made as many steps.
@@ -39,6 +39,10 @@ class Count:
             return self._known[1]
         automatic = trainer.lightning_module.automatic_optimization
         return int(total) // (1 if automatic else max(1, len(trainer.optimizers)))
+
+    def forget(self) -> None:
+        """Something else begins than what a checkpoint was read for."""
+        self._loaded = None
 
     def over(self, recording: Recording) -> None:
         """A fit is over; the Trainer may go on from here."""

@@ -82,6 +82,8 @@ class Recording:
                 f"{NOTHING_LEFT}: the Trainer is at step {self.global_step}; none was recorded"
             )
             return
+        if error is not None:
+            self._told.cut_short()
         trace = None if error is None else error.__traceback__
         self.profiler.__exit__(None if error is None else type(error), error, trace)
 

@@ -7,8 +7,11 @@ from functools import partial
 from typing import Any
 
 from pytscope.recording.harmless import warn_once
+from pytscope.recording.keys import Open
 from pytscope_lightning.edges import Edges, phases_of
+from pytscope_lightning.fetching import fetchers
 from pytscope_lightning.wrappers import Around, Profile, Start, Stop
+from pytscope_torch.evaluating import Evaluating
 from pytscope_torch.framework import CHECKPOINT, EVAL, LOGGING, Told
 from pytscope_torch.seams import Undo, put
 
@@ -41,27 +44,39 @@ def touch(
     undo.append(put(profiler, "stop", Stop(profiler.stop, edges)))
     if type(profiler).__name__ == IDLE:
         undo.append(put(profiler, "profile", Profile(profiler.profile, edges)))
-    around = partial(_around, told, undo)
-    around(trainer.fit_loop.epoch_loop.val_loop, "run", EVAL)
-    around(trainer, "save_checkpoint", CHECKPOINT)
-    around(trainer.strategy, "remove_checkpoint", CHECKPOINT)
+    if told.fingerprints is not None:
+        fetchers(trainer, told.fingerprints, undo)
+    touched = partial(around, told, undo)
+    touched(trainer.fit_loop.epoch_loop.val_loop, "run", EVAL)
+    touched(trainer, "save_checkpoint", CHECKPOINT)
+    touched(trainer.strategy, "remove_checkpoint", CHECKPOINT)
     for logger in trainer.loggers:
-        around(logger, "log_metrics", LOGGING)
+        touched(logger, "log_metrics", LOGGING)
 
     def logged(values: Mapping[str, Any], *_: Any, **__: Any) -> None:
         metrics(values)
 
-    around(trainer._logger_connector, "log_metrics", LOGGING, logged)  # noqa: SLF001  # all loggers' door
+    touched(trainer._logger_connector, "log_metrics", LOGGING, logged)  # noqa: SLF001  # all loggers' door
 
 
-def _around(
-    told: Told,
+def around(
+    told: Told | Evaluating,
     undo: list[Undo],
     owner: Any,
     name: str,
-    key: Any,
+    key: Open,
     after: Callable[..., None] | None = None,
 ) -> None:
+    """Make a method a block of a phase.
+
+    Args:
+        told: Where to.
+        undo: Takes what puts it back.
+        owner: Whose method it is.
+        name: Its name.
+        key: The phase.
+        after: Called with the method's arguments when it is over, or None.
+    """
     method = getattr(owner, name, None)
     if method is None:
         kind = type(owner).__name__

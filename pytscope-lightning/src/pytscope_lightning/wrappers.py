@@ -16,6 +16,7 @@ from typing import Any
 from pytscope.recording.harmless import harmless
 from pytscope.recording.keys import Open
 from pytscope_lightning.edges import Edges
+from pytscope_torch.evaluating import Evaluating
 from pytscope_torch.framework import Told
 
 
@@ -61,7 +62,7 @@ class Around(Wrapper):
     def __init__(
         self,
         method: Callable[..., Any],
-        told: Told,
+        told: Told | Evaluating,
         key: Open,
         after: Callable[..., None] | None = None,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter_ns
 from types import FunctionType
 from typing import Any
 
@@ -26,24 +27,25 @@ from pytscope_torch.given import sorted_out, wrapped
 from pytscope_torch.pauses import PausedDrain
 from pytscope_torch.provenance import Provenance
 from pytscope_torch.seams.backward import backward_passes
-from pytscope_torch.seams.blocks import checkpoints, collectives, transfers
+from pytscope_torch.seams.blocks import checkpoints, transfers
 from pytscope_torch.seams.frames import keep_out
 from pytscope_torch.seams.interruptions import COMPILER, Compilations, collections
+from pytscope_torch.seams.late import Late
 from pytscope_torch.seams.loaders import fetches
 from pytscope_torch.seams.modules import Modules
 from pytscope_torch.seams.optimizers import Owner, Steps, optimizer_steps
 from pytscope_torch.seams.waits import waits
 from pytscope_torch.sentences import NO_FETCH, NO_FORWARD, NO_MODEL, NO_STEP
 from pytscope_torch.sizes import model_bytes
+from pytscope_torch.spending import once, sampled
 from pytscope_torch.stamps import Stamps
 from pytscope_torch.topology import topology as topology_of
+from pytscope_torch.watching import watched
 
 keep_out(*(part for part in vars(Stamps).values() if isinstance(part, FunctionType)))
 keep_out(Steps.before, Steps.after, Steps.abandoned)
 keep_out(Provenance.called, Provenance.loader, Fingerprints.fetched)
 
-WATCHED = ("data", "forward", "backward", "optimizer", "checkpoint", "compile", "gc")
-"""Phases that are found without being named, wherever it records."""
 FOUND_AT = 2
 """Step after which the model is found, or never; its gradients are still held."""
 
@@ -103,6 +105,7 @@ class AutoProfiler(Profiler):
         "_doubts",
         "_events_of_optimizers",
         "_fingerprints",
+        "_late",
         "_measure_flops",
         "_models",
         "_modules",
@@ -117,6 +120,7 @@ class AutoProfiler(Profiler):
 
     _before_bytes: int
     _compilations: Compilations
+    _late: Late
     _counting: Counting | None
     _settings: Provenance
     _modules: Modules
@@ -202,7 +206,7 @@ class AutoProfiler(Profiler):
         """Get ready to note what PyTorch is set to, and to count a step's FLOPs."""
         owner, modules = self._events_of_optimizers, self._modules
         self._settings.of(lambda: modules.modules, lambda: owner.owner)
-        modules.called = self._settings.called
+        modules.called = once(self._spent, self._settings.called)
         if self._fingerprints is not None:
             self._fingerprints.stamps = self._stamps
             self._fingerprints.resumed = bool(first)
@@ -215,6 +219,7 @@ class AutoProfiler(Profiler):
                 say=self._say,
                 device=self._settings.device,
                 compiled=self._settings.compiled,
+                spent=self._spent,
                 first=first if isinstance(first, int) else 0,
             )
 
@@ -229,33 +234,27 @@ class AutoProfiler(Profiler):
         steps = self._events_of_optimizers = Steps(stamps, self._owner)
         self._modules = Modules(stamps, self._models, steps.abandoned)
         self._compilations = Compilations(stamps, self._blind_to_compiling)
+        self._late = Late(undo)
         undo += [self._modules.undo, self._compilations.undo]
         undo.append(backward_passes(stamps, steps.after_backward))
         self._settings = Provenance(self._writer.note)
-        fetched = self._fingerprints.fetched if self._fingerprints else None
+        hashing = self._fingerprints
+        fetched = sampled(self._spent, hashing.fetched) if hashing else None
+        made = once(self._spent, self._settings.loader)
         undo += [self._fingerprints.seam()] if self._fingerprints else []
-        undo.append(fetches(stamps, steps.abandoned, self._settings.loader, fetched))
+        undo.append(fetches(stamps, steps.abandoned, made, fetched))
         undo.append(optimizer_steps(stamps, steps))
-        undo.append(checkpoints(stamps))
+        undo.append(checkpoints(stamps, self._late))
         undo.append(collections(self._clock, stamps.here, self._paused))
         if self._capture_comm:
-            undo += [collectives(stamps), waits(stamps)]
+            undo.append(waits(stamps, self._late))
         if accelerator():
             undo.append(transfers(stamps))
         self._modules.attach()
         self._compilations.look()
-        self._tell_watched()
-
-    def _tell_watched(self) -> None:
-        """Say what is looked for, so that what is absent did not happen."""
-        device = accelerator()
-        watched = list(WATCHED)
-        watched += ["comm"] if self._capture_comm else []
-        watched += ["h2d"] if device else []
-        self._writer.note(
-            "instrumentation",
-            {"seams": watched, "accelerator": device, "sync": self._sync},
-        )
+        self._late.look()
+        told = watched(comm=self._capture_comm, sync=self._sync)
+        self._writer.note("instrumentation", told)
 
     def _blind_to_compiling(self) -> None:
         self._writer.note("instrumentation", {"without": ["compile"]})
@@ -344,18 +343,22 @@ class AutoProfiler(Profiler):
         if length > self._writer.room:
             self._writer.full()
         self._modules.keep()
+        if self._compilations.wanted and COMPILER in sys.modules:
+            self._compilations.look()
+        if self._late.wanted:
+            self._late.look()
+        if self._stamps.watched or self._owner.changed:
+            since = perf_counter_ns()
+            self._look_around()
+            self._spent.once_ns += perf_counter_ns() - since
+
+    def _look_around(self) -> None:
+        """What the first steps are needed for, and those of another optimizer than before."""
+        steps = self._stamps.steps
         if self._owner.changed:
             self._owner.changed = False
             with harmless("looking for the model"):
                 self._modules.look_again(self._owner.found)
-        if self._compilations.wanted and COMPILER in sys.modules:
-            self._compilations.look()
-        if self._stamps.watched:
-            self._look_around()
-
-    def _look_around(self) -> None:
-        """What the first steps are needed for."""
-        steps = self._stamps.steps
         if steps <= FOUND_AT:
             with harmless("looking for the model"):
                 self._modules.look(self._events_of_optimizers.owner)
@@ -382,7 +385,9 @@ class AutoProfiler(Profiler):
         if self._stamps.device is not None:
             self._stamps.device(values)
         if self._fingerprints is not None:
+            since = perf_counter_ns()
             self._fingerprints(values)
+            self._spent.samples_ns += perf_counter_ns() - since
         return 0
 
     def _beside(self, phase: str, since: int) -> None:

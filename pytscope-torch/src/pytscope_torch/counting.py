@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pytscope.recording.keys import PROFILED
+from pytscope.recording.spending import Spent
 from pytscope_torch.flops import StepFlops
 from pytscope_torch.peaks import device_name, effective_peak, peak_of, rate_of, tf32_allowed
 
@@ -25,6 +26,7 @@ class Counting:
         say: Takes a sentence worth a warning.
         device: Gives the device that the model is on, once it is known.
         compiled: Whether compiled code has run.
+        spent: Told what counting takes of the training thread.
         first: Number of the recording's first step.
     """
 
@@ -37,6 +39,7 @@ class Counting:
         say: Callable[[str], None],
         device: Callable[[], torch.device | None],
         compiled: Callable[[], bool],
+        spent: Spent,
         first: int,
     ) -> None:
         self._events = events
@@ -44,6 +47,7 @@ class Counting:
         self._note = note
         self._say = say
         self._device = device
+        self._spent = spent
         self._first = first
         self._steps = 0
         self._flops = StepFlops(compiled=compiled, done=self._done, give_up=say)
@@ -61,6 +65,8 @@ class Counting:
         """
         self._steps = steps
         self._flops.step_ended(steps)
+        self._spent.once_ns += self._flops.took_ns
+        self._flops.took_ns = 0
         if self._flops.counting:
             self._events.append(PROFILED)
             self._events.append(self._clock())

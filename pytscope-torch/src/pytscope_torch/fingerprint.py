@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +12,8 @@ import torch
 from pytscope.recording.harmless import tried
 from pytscope.recording.keys import END, EXHAUSTED, FETCH, Open, Sample
 from pytscope_torch.quietly import quietly
-from pytscope_torch.seams import Undo
+from pytscope_torch.seams import Undo, together
+from pytscope_torch.seams.handovers import handovers
 from pytscope_torch.seams.indices import Indices, draws
 from pytscope_torch.stamps import BACKWARD, EVALUATE, FORWARD, Stamps
 from pytscope_torch.states import HASH_BYTES, probed, raw, sampled
@@ -22,6 +23,7 @@ ELEMENTS = 64
 MOST_TENSORS = 8
 DEEPEST = 4
 BLOCK = Open("log")
+"""Of the time that hashing a batch takes, when it has come."""
 BATCH, INTEGERS, SAMPLES = (
     "batch_fingerprint",
     "batch_integers_fingerprint",
@@ -41,8 +43,9 @@ class Fingerprints:
 
     Batches that a pass in eval mode follows are an evaluation's, and left out; so
     are those that a loader gives, one after the other, before the first step: a
-    loop that goes on where it was passes over them. Where a framework may fetch
-    ahead, what belongs to the first step of a resumed run is not known.
+    loop that goes on where it was passes over them. Who fetches ahead of the loop
+    and tells so keeps what he has until he gives it. Where a framework may fetch
+    ahead and does not, what belongs to the first step of a resumed run is not known.
 
     Attributes:
         stamps: The recording's stamps, from its start on.
@@ -53,14 +56,15 @@ class Fingerprints:
         self._indices = Indices()
         self._used: list[Fetched] = []
         self._waiting: list[Fetched] = []
+        self._kept: list[Fetched] | None = None
         self._ahead = False
         self._columns: dict[tuple[str, ...], Sample] = {}
         self.stamps: Stamps | None = None
         self.resumed = False
 
     def seam(self) -> Undo:
-        """Have samplers tell which numbers they draw."""
-        return draws(self._indices.drawn)
+        """Have samplers tell which numbers they draw, and accelerate's loaders what they give."""
+        return together([draws(self._indices.drawn), handovers(self)])
 
     def fetched(self, batch: Any, iterator: Any) -> None:
         """A fetch has brought a batch, from a loader's iterator."""
@@ -72,12 +76,65 @@ class Fingerprints:
             stamps.block(BLOCK, since)
 
     def _take(self, stamps: Stamps, batch: Any, iterator: Any) -> None:
-        self._settle(passes(stamps.events, fetches=None if stamps.told else 1))
-        if not stamps.steps and not stamps.told:
-            self._forget(id(iterator))
         drawn = probed(lambda: self._indices.taken(iterator))
-        self._waiting.append(fetched(batch, id(iterator), drawn))
+        one = fetched(batch, id(iterator), drawn)
+        if self._kept is not None:
+            self._kept.append(one)
+            return
+        self._settle(passes(stamps.events, fetches=None if stamps.told else 1))
+        self._add(stamps, (one,))
         self._ahead = stamps.told and self.resumed and not stamps.steps
+
+    def _add(self, stamps: Stamps, given: Sequence[Fetched]) -> None:
+        if not stamps.steps and not stamps.told:
+            for one in given:
+                self._forget(one.source)
+        self._waiting += given
+
+    def ahead(self, kept: list[Fetched]) -> Callable[[], None] | None:
+        """Somebody fetches what the loop may get later.
+
+        Args:
+            kept: Takes what comes until the returned function is called.
+
+        Returns:
+            None where nothing is recorded, or where all is one phase as a whole.
+        """
+        stamps = self.stamps
+        if stamps is None or not stamps.here() or stamps.inside:
+            return None
+        self._settle(passes(stamps.events, fetches=None if stamps.told else 0))
+        before, self._kept = self._kept, kept
+
+        def over() -> None:
+            self._kept = before
+
+        return over
+
+    def give(self, batches: Sequence[Fetched]) -> None:
+        """The loop gets what was fetched, for the step that goes on or begins."""
+        stamps = self.stamps
+        if stamps is None or not stamps.here() or stamps.inside:
+            return
+        if self._kept is not None:  # by who fetches ahead himself
+            self._kept += batches
+            return
+        self._add(stamps, batches)
+        self._ahead = False
+
+    def give_itself(self, batch: Any, source: int) -> None:
+        """The loop gets a batch that is none of those fetched.
+
+        Args:
+            batch: The batch.
+            source: Which iterator it is from.
+        """
+        stamps = self.stamps
+        if stamps is not None and stamps.here() and not stamps.inside:
+            since = stamps.now()
+            with quietly():
+                self.give([fetched(batch, source, None)])
+            stamps.block(BLOCK, since)
 
     def _settle(self, seen: Sequence[object]) -> None:
         """What became of the batches that were waiting, by the passes since, in their order."""
@@ -181,7 +238,7 @@ def passes(events: Sequence[Any], fetches: int | None) -> list[object]:
     found: list[object] = []
     for place in range(len(events) // 2 * 2 - 2, -1, -2):
         key = events[place]
-        if key is END or (key is FETCH and fetches == 0):
+        if key is END or (fetches == 0 and (key is FETCH or key is BLOCK)):
             break
         if key is EXHAUSTED and fetches is not None:  # it gave nothing
             fetches += 1

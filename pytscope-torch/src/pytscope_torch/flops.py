@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from time import perf_counter_ns
 from typing import Any
 
 import torch
@@ -37,15 +38,18 @@ class StepCount(FlopCounterMode):  # type: ignore[misc]  # torch is Any to the c
     Attributes:
         by_dtype: FLOPs by the element type of the first tensor operand.
         unknown: Heavy operators without a formula, and how often they ran.
+        took_ns: Time that the formulas took; the detours of operators to here come on top.
     """
 
     def __init__(self) -> None:
         super().__init__(display=False)
+        self.took_ns = 0
         self.mod_tracker = _NoModules()  # its hooks on every module are not wanted
         self.by_dtype: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
 
     def _count_flops(self, func_packet: Any, out: Any, args: Any, kwargs: Any) -> Any:
+        since = perf_counter_ns()
         before = self.get_total_flops()
         result = super()._count_flops(func_packet, out, args, kwargs)
         more = self.get_total_flops() - before
@@ -53,6 +57,7 @@ class StepCount(FlopCounterMode):  # type: ignore[misc]  # torch is Any to the c
             self.by_dtype[_dtype(args)] += more
         elif func_packet not in self.flop_registry and is_heavy(str(func_packet)):
             self.unknown[str(func_packet)] += 1
+        self.took_ns += perf_counter_ns() - since
         return result
 
 
@@ -86,6 +91,10 @@ class StepFlops:
         compiled: Whether compiled code has run, whose FLOPs nobody sees.
         done: Takes FLOPs by element type and the heavy operators without formula.
         give_up: Takes a sentence on why nothing was counted.
+
+    Attributes:
+        over: Whether there is nothing more to do.
+        took_ns: Time that counting took so far, as far as it is known.
     """
 
     def __init__(
@@ -101,6 +110,7 @@ class StepFlops:
         self._counting: StepCount | None = None
         self._covered = ""
         self.over = False
+        self.took_ns = 0
 
     @property
     def counting(self) -> bool:
@@ -140,6 +150,7 @@ class StepFlops:
         self.over = True
         if counting is not None and current_mode() is counting.mode:
             counting.__exit__(None, None, None)
+            self.took_ns += counting.took_ns
 
     def _finish(self) -> None:
         counting, mode = self._counting, current_mode()
@@ -147,6 +158,7 @@ class StepFlops:
             self._covered = type(mode).__name__
             return  # a mode of the program's own is still on; it goes first
         counting.__exit__(None, None, None)
+        self.took_ns += counting.took_ns
         self._counting = None
         if self._covered:  # more than a step was counted
             self._stop(mode_on(self._covered))

@@ -15,6 +15,8 @@ from torch import nn
 from pytscope.model.wording import closest
 from pytscope.recording.keys import FETCH, Open
 from pytscope_torch.auto import AutoProfiler
+from pytscope_torch.fingerprint import Fingerprints
+from pytscope_torch.sentences import NO_FETCH, NO_FORWARD, NO_MODEL, NO_STEP
 from pytscope_torch.stamps import BACKWARD, CHECKPOINT, FORWARD, H2D, TRAINS
 
 __all__ = [
@@ -92,6 +94,16 @@ class Told:
         return self._stamps.steps
 
     @property
+    def rated(self) -> bool:
+        """Whether steps have the learning rate that they were made with."""
+        return self._stamps._rated is not None  # noqa: SLF001  # as above
+
+    @property
+    def fingerprints(self) -> Fingerprints | None:
+        """What takes fingerprints of batches, where that is wanted."""
+        return self._profiler._fingerprints  # noqa: SLF001  # as above
+
+    @property
     def here(self) -> bool:
         """Whether a block would be recorded: in the recording's own thread, while it goes on."""
         return self._stamps.here()
@@ -148,6 +160,10 @@ class Told:
         """
         if self._stamps.here():
             self._profiler._failed(error)  # noqa: SLF001  # as above
+
+    def cut_short(self) -> None:
+        """An exception ends the loop: that something was never seen says nothing of the loop."""
+        self._profiler._said.update((NO_STEP, NO_FETCH, NO_FORWARD, NO_MODEL))  # noqa: SLF001  # as above
 
     def look_at(self, module: nn.Module) -> None:
         """From here on the loop calls this module, which may wrap the one that it called before.

@@ -7,7 +7,6 @@ the training thread and in about a millisecond; hashing is a thread's work.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,10 +20,13 @@ from pytscope.recording.harmless import harmless, tried
 from pytscope_torch.groups import optimizer_settings, steps_made
 from pytscope_torch.loading import loader_settings
 from pytscope_torch.quietly import quietly
+from pytscope_torch.seams.interruptions import compiled_code
 from pytscope_torch.seams.modules import is_compiled
 from pytscope_torch.states import Weights, hashed, probed, random_states
 
 MOST_LOADERS = 8
+MOST_LATE = 40
+"""The same with those that come when it has been written: the last of them says so."""
 WRITTEN_AFTER = 2
 """Steps after which it is written: a model that was not given is first seen in the second."""
 WAIT_S = 2.0
@@ -69,17 +71,25 @@ class Provenance:
 
     def compiled(self) -> bool:
         """Whether this process has compiled code, or a module is to be compiled when called."""
-        counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
-        graphs = counters.get("stats", {}).get("unique_graphs")
-        return bool(graphs) or any(map(is_compiled, self._modules()))
+        return compiled_code() or any(map(is_compiled, self._modules()))
 
-    def loader(self, loader: Any) -> None:
-        """A loader's iterator is being made."""
-        if len(self._loaders) < MOST_LOADERS:
-            with quietly():
-                settings = tried(lambda: loader_settings(loader), lambda _: {})
-            if settings and settings not in self._loaders:
-                self._loaders.append(settings)
+    def loader(self, loader: Any, steps: int) -> None:
+        """A loader's iterator was made; of one that comes late, an event of its own tells.
+
+        Args:
+            loader: The loader.
+            steps: Steps that had ended.
+        """
+        if len(self._loaders) >= (MOST_LOADERS if self.wanted else MOST_LATE):
+            return
+        with quietly():
+            settings = tried(lambda: loader_settings(loader), lambda _: {})
+        if not settings or settings in self._loaders:
+            return
+        self._loaders.append(settings)
+        if not self.wanted:
+            last = {"last": True} if len(self._loaders) == MOST_LATE else {}
+            self._note("loader", {"after_steps": steps, **settings, **last})
 
     def called(self) -> None:
         """A module is called for the first time: autocast is on now, if it is used."""

@@ -80,7 +80,8 @@ class Stamps:
         fetched: Whether a fetch has been seen.
         told: Whether a framework runs the loop, which may fetch some batches ahead.
         owed: Whether a step ended in a backward pass that goes on.
-        reduced: Runs a backward pass whose gradients may be all-reduced; or None.
+        reduced: Told what a backward pass goes back from, if it may end by waiting; or None.
+        awaited: Whether the pass that goes on is still to tell that this rank is ready.
         waiting: Whether the thread waits for other ranks.
         device: Stamps such waits on the accelerator's clock, too; or None.
         sample: Adds what is sampled at a step's end, as `Sampler` does; or None.
@@ -95,6 +96,7 @@ class Stamps:
         "_rate",
         "_rated",
         "_sampling",
+        "awaited",
         "compiling",
         "device",
         "due",
@@ -143,7 +145,8 @@ class Stamps:
         self.passed = False
         self.watched = True
         self.owed = False
-        self.reduced: Callable[..., Any] | None = None
+        self.reduced: Callable[[Any], None] | None = None
+        self.awaited = False
         self.waiting = False
         self.device: DeviceWaits | None = None
         self.steps = 0
@@ -167,6 +170,16 @@ class Stamps:
         events = self.events
         events.append(CLOSE)
         events.append(now)
+
+    def release(self) -> None:
+        """The others are there: close the wait for them."""
+        if self.device is not None:
+            self.device.close()
+        now = self.reading()
+        events = self.events
+        events.append(CLOSE)
+        events.append(now)
+        self.waiting = False
 
     def exhausted(self) -> None:
         """Close a fetch that found nothing more."""

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from pytscope.recording.harmless import tried
+from pytscope_torch.seams.modules import is_compiled
 
 DIMENSIONS = ("dp", "tp", "pp", "cp", "ep")
 NAMES = {
@@ -36,7 +37,7 @@ MEGATRON = {
     "ep": "get_expert_model_parallel_rank",
 }
 UNSEEN_DEVICE = "what the accelerator waits for: stamps are the host's, which only starts it"
-UNSEEN_FUNCTIONAL = "functional collectives, which tensor-parallel layers and compiled code use"
+UNSEEN_FUNCTIONAL = "functional collectives in compiled code, which tensor-parallel layers use"
 
 
 def topology(modules: Sequence[nn.Module], told: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def topology(modules: Sequence[nn.Module], told: Mapping[str, Any] | None) -> di
         **dict(told or {}),
         "source": source,
         "captured": captured,
-        "unseen": _unseen(found, blind=blind),
+        "unseen": _unseen(found, modules, blind=blind),
         "clock": "device" if "cuda" in kinds else "host",
     }
 
@@ -136,6 +137,7 @@ def _wrappers(modules: Iterable[nn.Module]) -> list[str]:
     return [word for name, word in known.items() if name in kinds]
 
 
-def _unseen(found: Mapping[str, int], *, blind: bool) -> list[str]:
+def _unseen(found: Mapping[str, int], modules: Iterable[nn.Module], *, blind: bool) -> list[str]:
     unseen = [UNSEEN_DEVICE] if blind else []
-    return [*unseen, UNSEEN_FUNCTIONAL] if found.keys() & {"tp", "cp", "ep"} else unseen
+    layers = found.keys() & {"tp", "cp", "ep"} and any(map(is_compiled, modules))
+    return [*unseen, UNSEEN_FUNCTIONAL] if layers else unseen

@@ -282,6 +282,27 @@ def transfers_and_collectives(now: Setting) -> None:
         undo()
 
 
+def functional_collectives(now: Setting, *, compiled_first: bool = False) -> None:
+    from torch.distributed import _functional_collectives as functional
+
+    @now.compile
+    def summed(x: Any) -> Any:
+        used = functional.all_reduce(x, "sum", dist.group.WORLD) * 1
+        return functional.wait_tensor(functional.all_reduce(used, "sum", dist.group.WORLD))
+
+    if compiled_first:
+        summed(torch.ones(2, 4))
+    now.start(now.model)
+    for index in range(STEPS):
+        now.model(summed(torch.ones(2, 4) * index)).pow(2).mean().backward()
+        now.optimizer.step()
+        now.optimizer.zero_grad()
+
+
+def functional_collectives_compiled_before(now: Setting) -> None:
+    functional_collectives(now, compiled_first=True)
+
+
 CASES: list[Callable[[Setting], None]] = [
     whole_given_compiled,
     whole_given_raw,
@@ -299,6 +320,8 @@ CASES: list[Callable[[Setting], None]] = [
     optimizer_step,
     whole_step,
     transfers_and_collectives,
+    functional_collectives,
+    functional_collectives_compiled_before,
 ]
 SLEEPING = [whole_that_sleeps, each_block_sleeps, in_place_that_sleeps]
 WANTED = [(case, "aot_eager") for case in [*CASES, *SLEEPING]]

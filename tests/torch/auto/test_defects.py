@@ -366,3 +366,23 @@ def test_a_step_that_raised_is_not_stored_as_a_good_one(tmp_path: Path) -> None:
     case = played(tmp_path, "exception_in_forward", pace=0)
     flags = case.timeline().flags
     assert np.count_nonzero(flags & int(Flag.FAILED)) == case.count // 4
+
+
+def test_an_optimizer_that_raised_steps_again(tmp_path: Path) -> None:
+    """Its step was left open; a warning, as of this test, would raise into the next one."""
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def closure(out: bool = False) -> Any:
+        if out:
+            raise StopIteration
+        model(torch.ones(1, 2)).sum().backward()
+
+    with AutoProfiler(tmp_path, model, optimizer):
+        optimizer.step(closure)
+        for out in (False, True, False, True, False, False):
+            try:
+                optimizer.step(lambda out=out: closure(out))
+            except StopIteration:
+                continue
+    assert len(pytscope.open(tmp_path).rank(0)) == 5

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed import _functional_collectives as functional
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
@@ -227,7 +228,9 @@ def places() -> dict[str, Any]:
     told = {"pp": 3, "role": "critic"}
     found = {"bare": ([bare], None), "mesh": ([on_mesh], None), "told": ([on_mesh], told)}
     found |= {"hybrid": ([nested], None), "ddp": ([DistributedDataParallel(bare)], None)}
-    return {name: topology(modules, said) for name, (modules, said) in found.items()}
+    known = {name: topology(modules, said) for name, (modules, said) in found.items()}
+    on_mesh._compiled_call_impl = on_mesh._call_impl  # as `Module.compile()` does
+    return known | {"compiled": topology([on_mesh], None)}
 
 
 def main() -> None:
@@ -235,7 +238,7 @@ def main() -> None:
     dist.init_process_group(
         "gloo", init_method=f"file://{FOLDER}/meeting", rank=RANK, world_size=RANKS
     )
-    owners = (dist, dist.Reducer, dist.Work, torch.autograd)
+    owners = (dist, dist.Reducer, dist.Work, torch.autograd, torch._C.Future, functional)
     before = [dict(vars(owner)) for owner in owners]
     found: dict[str, list[Any]] = {}
     for case in CASES:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 
-def trained(folder: Path, ranks: int) -> list[Any]:
+def run(module: str, folder: Path, ranks: int) -> list[Any]:
+    """What each rank of a module of this folder found."""
     root = Path(__file__).parents[3]
-    words = [sys.executable, "-W", "error", "-m", "tests.torch.distributed.cases"]
+    words = [sys.executable, "-W", "error", "-m", f"tests.torch.distributed.{module}"]
     started = [
         subprocess.Popen(
             [*words, str(rank), str(ranks), str(folder)],
@@ -30,7 +31,17 @@ def trained(folder: Path, ranks: int) -> list[Any]:
 
 @pytest.fixture(scope="session", params=[2, 4])
 def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    needed()
+    return run("cases", tmp_path_factory.mktemp("ranks"), request.param)
+
+
+@pytest.fixture(scope="session")
+def blocked(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    needed()
+    return run("blocking", tmp_path_factory.mktemp("blocked"), 2)
+
+
+def needed() -> None:
     torch = pytest.importorskip("torch", reason="tests AutoProfiler")
     if not torch.distributed.is_available():
         pytest.skip("torch was built without distributed")
-    return trained(tmp_path_factory.mktemp("ranks"), request.param)

@@ -29,7 +29,8 @@ def test_a_mesh_gives_coordinates(outcomes: Any) -> None:
     assert place(outcomes, "mesh") == [
         {"dp": rank // 2, "tp": rank % 2, "source": "mesh"} for rank in range(len(outcomes))
     ]
-    assert any("tensor-parallel" in said for said in outcomes[0]["places"]["mesh"]["unseen"])
+    assert outcomes[0]["places"]["mesh"]["unseen"] == []
+    assert any("tensor-parallel" in said for said in outcomes[0]["places"]["compiled"]["unseen"])
 
 
 def test_replicas_of_shards_are_one_dimension(outcomes: Any) -> None:

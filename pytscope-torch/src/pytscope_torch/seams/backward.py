@@ -45,19 +45,22 @@ def _timed(
             now = reading()
             events.append(BACKWARD)
             events.append(now)
-            if stamps.reduced is None or not gathers:
-                out = engine(*args, **kwargs)
-            else:
-                out = stamps.reduced(engine, args, kwargs)
+            if gathers and stamps.reduced is not None:
+                stamps.reduced(args[0] if args else kwargs.get("tensors"))
+            out = engine(*args, **kwargs)
         except BaseException:
+            if stamps.waiting:
+                stamps.release()
             stamps.broke()
             raise
         else:
+            if stamps.waiting:
+                stamps.release()
             now = reading()
             events.append(CLOSE)
             events.append(now)
         finally:
-            stamps.inside = False
+            stamps.inside = stamps.awaited = False
         if stamps.owed:
             after()
         return out

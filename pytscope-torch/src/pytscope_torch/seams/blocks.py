@@ -1,9 +1,8 @@
-"""Functions that are a block as a whole: checkpoints, collectives, transfers."""
+"""Functions that are a block as a whole: checkpoints, transfers."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,46 +11,21 @@ import torch
 from pytscope.recording.keys import Open
 from pytscope_torch.seams import Undo, put, together
 from pytscope_torch.seams.frames import pass_over
-from pytscope_torch.seams.waits import waiting
+from pytscope_torch.seams.late import Late
 from pytscope_torch.stamps import CHECKPOINT, H2D, Stamps
 
-COLLECTIVES = (
-    "all_gather",
-    "all_gather_into_tensor",
-    "all_gather_object",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "barrier",
-    "broadcast",
-    "broadcast_object_list",
-    "gather",
-    "gather_object",
-    "reduce",
-    "reduce_scatter",
-    "reduce_scatter_tensor",
-    "scatter",
-    "scatter_object_list",
-)
 SAVES = ("save", "async_save")
 
 
-def checkpoints(stamps: Stamps) -> Undo:
-    """Stamp `torch.save`, and the distributed checkpoints of a package in use."""
-    undo = [put(torch, "save", block(stamps, CHECKPOINT, torch.save))]
-    saver = sys.modules.get("torch.distributed.checkpoint")
-    if saver is not None:
-        undo += [put(saver, n, block(stamps, CHECKPOINT, getattr(saver, n))) for n in SAVES]
-    return together(undo)
+def checkpoints(stamps: Stamps, late: Late) -> Undo:
+    """Stamp `torch.save`, and the distributed checkpoints once a program has loaded them."""
 
+    def saves(module: Any) -> Undo:
+        found = ((name, getattr(module, name)) for name in SAVES)
+        return together([put(module, name, block(stamps, CHECKPOINT, f)) for name, f in found])
 
-def collectives(stamps: Stamps) -> Undo:
-    """Stamp collectives that the loop waits for; an asynchronous one is only started."""
-    if not torch.distributed.is_available():
-        return together([])
-    package = torch.distributed
-    found = [(name, getattr(package, name, None)) for name in COLLECTIVES]
-    return together([put(package, n, waiting(stamps, f)) for n, f in found if f is not None])
+    late.want("torch.distributed.checkpoint", SAVES, saves)
+    return put(torch, "save", block(stamps, CHECKPOINT, torch.save))
 
 
 def transfers(stamps: Stamps) -> Undo:

@@ -61,6 +61,12 @@ def collections(
     return undo
 
 
+def compiled_code() -> bool:
+    """Whether this process has compiled code."""
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+    return bool(counters.get("stats", {}).get("unique_graphs"))
+
+
 class Compilations:
     """Stamps Dynamo's compilations, once Dynamo is in use.
 

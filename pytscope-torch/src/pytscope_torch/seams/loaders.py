@@ -18,7 +18,7 @@ from pytscope_torch.stamps import CREATE, Stamps
 def fetches(
     stamps: Stamps,
     before: Callable[[], None],
-    made: Callable[[Any], None],
+    made: Callable[[Any, int], None],
     fetched: Callable[[Any, Any], None] | None = None,
 ) -> Undo:
     """Stamp the fetches of every `DataLoader`; the iterators stay the loader's own.
@@ -26,7 +26,8 @@ def fetches(
     Args:
         stamps: Where to.
         before: Called before a fetch that comes in an optimizer's step.
-        made: Called with each loader of which an iterator was made.
+        made: Called with each loader of which an iterator was made, and how many steps
+            had ended.
         fetched: Called with each batch and the iterator it is from, or None.
     """
     base = _module._BaseDataLoaderIter  # noqa: SLF001  # the one class of its iterators
@@ -40,7 +41,7 @@ def fetches(
     return together(undo)
 
 
-def _making(stamps: Stamps, make: Any, made: Callable[[Any], None]) -> Any:
+def _making(stamps: Stamps, make: Any, made: Callable[[Any, int], None]) -> Any:
     @functools.wraps(make)
     def __iter__(self: Any) -> Any:  # noqa: N807  # the name in tracebacks
         if stamps.inside or not stamps.here():
@@ -50,7 +51,7 @@ def _making(stamps: Stamps, make: Any, made: Callable[[Any], None]) -> Any:
             iterator = make(self)
         finally:
             stamps.close()
-        made(self)
+        made(self, stamps.steps)
         return iterator
 
     pass_over(__iter__)

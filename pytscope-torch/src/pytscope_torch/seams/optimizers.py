@@ -169,7 +169,7 @@ class Steps:
         stamps = self._stamps
         if self._alone:  # and now there is another one
             self._alone, self._told = False, True
-            self._nest[:] = filter(None.__ne__, [self._known()])
+            self._nest[:] = [known for known in (self._known(),) if known is not None]
         if stamps.stepping:
             self.abandoned()
         if not stamps.stepping and not self._scaling:

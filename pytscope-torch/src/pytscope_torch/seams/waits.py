@@ -1,179 +1,174 @@
-"""Where a rank waits for others inside its passes: all-reduces of DDP, collectives, `Work.wait`.
-
-DDP all-reduces gradients while the backward pass goes on and waits for them at
-its end, in C++. `Reducer.prepare_for_backward`, which every forward pass with
-synchronisation calls, tells that a backward pass will wait; a callback queued
-with the autograd engine before DDP's own tells when all gradients of this rank
-are there. No communication hook is registered, so buckets, overlap
-and numerics are DDP's own.
-"""
+"""Where a rank waits for others: collectives, `Work.wait`, DDP's broadcast of its buffers."""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
-from pytscope.recording.harmless import harmless
-from pytscope_torch.quietly import quietly
+from pytscope.recording.keys import CLOSE
 from pytscope_torch.seams import Undo, put, together
-from pytscope_torch.seams.frames import keep_out, pass_over
+from pytscope_torch.seams.frames import pass_over
+from pytscope_torch.seams.interruptions import compiled_code
+from pytscope_torch.seams.late import Late
+from pytscope_torch.seams.reductions import reductions
 from pytscope_torch.stamps import COMM, Stamps
 
+Unless = Callable[..., bool] | None
+"""Told a call's arguments, whether it does not block; None: it does."""
+COLLECTIVES = (
+    "all_gather",
+    "all_gather_coalesced",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_gather_single",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "monitored_barrier",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
+)
+"""What blocks until others come; `isend` and `irecv` start something, and are compared by name."""
+GROUPS = (
+    "init_device_mesh",
+    "init_process_group",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+    "split_group",
+)
+"""What makes groups: each of their ranks waits until all others are there."""
 BROADCAST = "_broadcast_coalesced"
 """What DDP sends its buffers with, in a forward pass."""
+ASYNC = "async_op"
+FUNCTIONAL = "torch.distributed._functional_collectives"
+"""The module whose results are waited for when they are used, once there is one."""
+RESULT = "AsyncCollectiveTensor"
+"""The class of such results."""
 
 
-def waits(stamps: Stamps) -> Undo:
-    """Stamp what blocks a rank inside of forward, backward and optimizer, as `comm`."""
+def waits(stamps: Stamps, late: Late) -> Undo:
+    """Stamp what blocks a rank until others come, wherever it is called, as `comm`."""
     if not torch.distributed.is_available():
         return together([])
-    from torch.distributed import Reducer, Work  # there only where it is available
+    from torch.distributed import Work, distributed_c10d  # there only where it is available
 
-    package = torch.distributed
-    broadcast = getattr(package, BROADCAST)
-    prepare = "prepare_for_backward"
-    return together(
-        [
-            put(package, BROADCAST, waiting(stamps, broadcast)),
-            put(Work, "wait", waiting(stamps, Work.wait)),
-            put(Reducer, prepare, Reductions(stamps).preparing(getattr(Reducer, prepare))),
-        ]
-    )
+    package, future = torch.distributed, torch._C.Future  # noqa: SLF001  # what `Work.get_future` gives
+    coalescing = partial(deferred, getattr(distributed_c10d, "_world", None))
+    found: list[tuple[Any, str, Unless]] = [
+        *((package, name, coalescing) for name in COLLECTIVES if hasattr(package, name)),
+        *((package, name, None) for name in (BROADCAST, *GROUPS) if hasattr(package, name)),
+        *((Work, name, None) for name in ("wait", "synchronize")),
+        (future, "wait", of_the_program),
+    ]
+    undo = [
+        put(owner, name, waiting(stamps, getattr(owner, name), unless))
+        for owner, name, unless in found
+    ]
+    late.want(FUNCTIONAL, ("wait_tensor", RESULT), partial(functional_waits, stamps))
+    return together([*undo, reductions(stamps)])
 
 
-def waiting(stamps: Stamps, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that blocks until others come, wherever it is called.
+def functional_waits(stamps: Stamps, module: Any) -> Undo:
+    """Stamp what blocks a rank when it uses the result of a functional collective.
 
-    One that is called with `async_op=True` only starts something.
+    Compiled code that calls `wait_tensor` is compiled again when that is another one than
+    before. So where there is some, it stays, and what calls it in other code is stamped.
+    """
+    owner, names = module, ["wait_tensor"]
+    if compiled_code():
+        owner, names = getattr(module, RESULT), ["trigger_wait", "wait"]
+    over = partial(waits_for_nothing, stamps)
+    return together([put(owner, n, waiting(stamps, getattr(owner, n), over)) for n in names])
+
+
+def waiting(
+    stamps: Stamps, function: Callable[..., Any], unless: Unless = None
+) -> Callable[..., Any]:
+    """A function that blocks until others come.
+
+    One that is told `async_op` only starts something.
+
+    Args:
+        stamps: Where to.
+        function: The function.
+        unless: Tells from a call's positional arguments that it does not block; or None.
     """
     compiling = torch.compiler.is_dynamo_compiling
+    place = place_of(function)
 
     @functools.wraps(function)
     def stamped(*args: Any, **kwargs: Any) -> Any:
-        if compiling() or stamps.waiting or kwargs.get("async_op") or not stamps.here():
+        if (
+            compiling()
+            or stamps.waiting
+            or kwargs.get(ASYNC)
+            or (len(args) > place and args[place])
+            or not stamps.here()
+            or (unless is not None and unless(*args))
+        ):
             return function(*args, **kwargs)
         inside, stamps.inside = stamps.inside, True
+        reading, events = stamps.reading, stamps.events
         try:
-            _begun(stamps)
+            stamps.waiting = True
+            now = reading()
+            events.append(COMM)
+            events.append(now)
+            if stamps.device is not None:
+                stamps.device.open()
             return function(*args, **kwargs)
         finally:
-            _over(stamps)
+            if stamps.device is not None:
+                stamps.device.close()
+            now = reading()
+            events.append(CLOSE)
+            events.append(now)
+            stamps.waiting = False
             stamps.inside = inside
 
     pass_over(stamped)
     return stamped
 
 
-class Reductions:
-    """The backward passes that DDP ends by waiting for the gradients of the other ranks.
-
-    Nobody tells which passes those are. As many are expected as there are models
-    that have been prepared for one, and any further one of the same step, as a
-    model may have several losses. In a pass that does not wait after all, `comm`
-    is what the engine's callback takes.
-
-    Args:
-        stamps: Where to.
-    """
-
-    __slots__ = ("_passes", "_prepared", "_stamps", "_step")
-
-    def __init__(self, stamps: Stamps) -> None:
-        self._stamps = stamps
-        self._prepared: set[int] = set()
-        self._passes = 0
-        self._step = 0
-
-    def preparing(self, prepare: Callable[..., Any]) -> Callable[..., Any]:
-        """`Reducer.prepare_for_backward`: a backward pass to come will wait."""
-        stamps = self._stamps
-        compiling = torch.compiler.is_dynamo_compiling
-
-        @functools.wraps(prepare)
-        def prepared(reducer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not compiling() and stamps.here():
-                if self._passes >= len(self._prepared):
-                    self._forget()
-                self._prepared.add(id(reducer))
-                self._step = stamps.steps
-                stamps.reduced = self.run
-            return prepare(reducer, *args, **kwargs)
-
-        pass_over(prepared)
-        return prepared
-
-    def run(self, backward: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """Run a backward pass; the wait at its end is `comm`.
-
-        Args:
-            backward: `torch.autograd.backward`.
-            args: Its arguments.
-            kwargs: Its arguments by name.
-        """
-        stamps = self._stamps
-        if self._passes >= len(self._prepared) and self._step != stamps.steps:
-            self._forget()
-            return backward(*args, **kwargs)
-        hook = self._hooked(args[0] if args else kwargs.get("tensors"))
-        try:
-            return backward(*args, **kwargs)
-        finally:
-            if hook is not None:
-                hook.remove()
-            if stamps.waiting:
-                _over(stamps)
-
-    def _forget(self) -> None:
-        self._prepared.clear()
-        self._passes = 0
-        self._stamps.reduced = None
-
-    def _hooked(self, tensors: Any) -> Any:
-        """Be told when the pass begins that goes back from these tensors; the hook, to remove."""
-        self._passes += 1
-        hook = None
-        with harmless("looking where a backward pass begins"), quietly():
-            root = root_of(tensors)
-            if root is not None:
-                hook = root.register_prehook(self._started)
-        return hook
-
-    def _started(self, *_: Any) -> None:
-        """A pass begins: queue first, ahead of DDP."""
-        with harmless("waiting for the other ranks"):
-            torch.autograd.Variable._execution_engine.queue_callback(self._ready)  # noqa: SLF001  # FSDP's way, too
-
-    def _ready(self) -> None:
-        """This rank's gradients are there; DDP waits next."""
-        _begun(self._stamps)
+def deferred(world: Any, *_: Any) -> bool:
+    """Whether collectives are put off to the end of a block, in which they are coalesced."""
+    return bool(getattr(world, "pg_coalesce_state", None))
 
 
-def _begun(stamps: Stamps) -> None:
-    stamps.waiting = True
-    stamps.open(COMM)
-    if stamps.device is not None:
-        stamps.device.open()
+def of_the_program(future: Any, *_: Any) -> bool:
+    """Whether a future is one that the program made, and not what a collective gave it."""
+    plain = type(future) is torch._C.Future  # noqa: SLF001  # as above
+    return not plain or not torch.distributed.is_initialized()
 
 
-def _over(stamps: Stamps) -> None:
-    if stamps.device is not None:
-        stamps.device.close()
-    stamps.close()
-    stamps.waiting = False
+def waits_for_nothing(stamps: Stamps, result: Any = None, *_: Any) -> bool:
+    """Whether a result has been waited for, or a compiler only has a tensor stand for it."""
+    return stamps.compiling or getattr(result, "completed", False) is True
 
 
-def root_of(tensors: Any) -> Any:
-    """Where a backward pass begins: the node of the first tensor that has one.
-
-    Anything but a tensor, a list and a tuple is left alone: looking may use it up.
-    """
-    found = tensors if isinstance(tensors, list | tuple) else (tensors,)
-    return next((node for t in found if (node := getattr(t, "grad_fn", None)) is not None), None)
-
-
-pass_over(Reductions.run)
-keep_out(Reductions._forget, Reductions._hooked, Reductions._started, Reductions._ready)  # noqa: SLF001  # this module's
-keep_out(_begun, _over)
+def place_of(function: Callable[..., Any]) -> int:
+    """How many arguments come before `async_op`; more than any call has where there is none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    return names.index(ASYNC) if ASYNC in names else sys.maxsize
