@@ -362,7 +362,8 @@ class Coverage:
             share = f"{self.overhead_share * 100:.2g}% of wall"
             once = self.overhead_once_ns
             besides = f" and {duration(once)} at its start and end" if once else ""
-            yield f"recording took {duration(self.overhead_ns_per_step)} a step{besides}, {share}"
+            a_step = f"{duration(self.overhead_ns_per_step)} a step"
+            yield f"recording took at least {a_step}{besides}, {share}"
 
     def _met(self) -> Iterator[str]:
         last = [rank.ended_by for rank in self.ranks]
