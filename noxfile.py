@@ -172,7 +172,8 @@ def bench(session: nox.Session) -> None:
 
     With `--auto` first, what AutoProfiler adds to a training step; with `--auto --traceml`
     beside TraceML, too. With `--frameworks` what the callbacks add to a step of Lightning and
-    of Hugging Face, with `--ddp` what stamping waits for other ranks adds.
+    of Hugging Face, with `--ddp` what stamping waits for other ranks adds, with `--fingerprints`
+    what hashing batches does.
     """
     words = list(session.posargs)
     if "--frameworks" in words:
@@ -181,10 +182,11 @@ def bench(session: nox.Session) -> None:
         session.run("python", "bench/frameworks.py", *words)
         return
     install(session, "torch", *trees(CORE, TORCH))
-    if "--ddp" in words:
-        words.remove("--ddp")
-        session.run("python", "bench/ddp.py", *words)
-        return
+    for script in ("ddp", "fingerprints"):
+        if f"--{script}" in words:
+            words.remove(f"--{script}")
+            session.run("python", f"bench/{script}.py", *words)
+            return
     peer = Path(session.create_tmp()) / "peer"
     wheel = ("--no-deps", "--upgrade", "--target", str(peer), "pytscope==0.2.1")
     session.run("python", "-m", "pip", "install", "-q", *wheel)

@@ -22,6 +22,8 @@ from tests.rules_distributed.families import (
     FAMILIES,
     GROUPS,
     LENGTHS,
+    NOBODYS,
+    PAUSING,
     QUIET,
     RANKS,
     TRANSFERS,
@@ -36,26 +38,33 @@ RUNS = 300
 MANY = 1000
 MOST = 0.01
 POWER_RUNS = 100
+RULES = ("DIST.STRAGGLER", "DIST.PAUSE", "DIST.LOAD_IMBALANCE")
 Row = tuple[str, str, int, list[int]]
 """Rule, family, runs, and alarms by length."""
 
 
 def ranks_rows(runs: int, sizes: Sequence[int]) -> Iterator[Row]:
-    """DIST.STRAGGLER and DIST.LOAD_IMBALANCE on healthy ranks."""
+    """DIST.STRAGGLER, DIST.PAUSE and DIST.LOAD_IMBALANCE on healthy ranks."""
     for name, family in {**FAMILIES, **QUIET}.items():
         for ranks in sizes:
             yield from _alarms(name, family, ranks, runs)
 
 
 def _alarms(name: str, family: Family, ranks: int, runs: int) -> Iterator[Row]:
-    fired: dict[str, list[int]] = {"DIST.STRAGGLER": [], "DIST.LOAD_IMBALANCE": []}
+    fired: dict[str, list[int]] = {rule: [] for rule in RULES}
+    blamed: list[int] = []
     for steps in LENGTHS:
         said = [said_of(healthy(family, ranks, steps, seed)) for seed in range(runs)]
         for rule, counts in fired.items():
             counts.append(sum(bool(one[rule]) for one in said))
+        blamed.append(sum(any(finding.ranks for finding in one["DIST.PAUSE"]) for one in said))
     label = f"{ranks:,} ranks: {name}"
     if name in FAMILIES:
         yield "DIST.STRAGGLER", label, runs, fired["DIST.STRAGGLER"]
+    if name in FAMILIES and name not in PAUSING and ranks < MANY:
+        yield "DIST.PAUSE", label, runs, fired["DIST.PAUSE"]
+    if name in NOBODYS:
+        yield "DIST.PAUSE of a rank", f"{label}, not the shortest", runs, blamed[1:]
     if name in QUIET:
         yield "DIST.LOAD_IMBALANCE", label, runs, fired["DIST.LOAD_IMBALANCE"]
 

@@ -144,6 +144,15 @@ def test_the_readmes_pack_fires_and_stays_quiet() -> None:
     assert_quiet(made.slow_optimizer, make_run({"forward": 10, "optimizer": 1}))
 
 
+@pytest.mark.parametrize("page", [README, GUIDE], ids=["readme", "guide"])
+def test_the_pack_knows_nothing_of_a_run_without_its_phase(page: str) -> None:
+    from pytscope.testing import assert_abstains
+
+    pack = next(b for b in blocks(page, "python") if "ACME.SLOW_OPTIMIZER" in b)
+    run = make_run({"forward": 10, "optimiser": 30})
+    assert "optimizer" in assert_abstains(module(pack).slow_optimizer, run, pytscope.NotMeasured)
+
+
 def test_the_generated_pages_are_current() -> None:
     command = [sys.executable, str(ROOT / "docs" / "generate.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,6 +76,17 @@ def test_a_pytscope_command_is_understood(
     with pytest.raises(SystemExit) as ended:
         main(shlex.split(command)[1:])
     assert ended.value.code == (3 if "runs/" in command else 0)
+
+
+@pytest.mark.parametrize("page", [README, *map(Path.read_text, ROOT.glob("pytscope-*/README.md"))])
+def test_an_installation_from_the_clone_names_what_its_folders_need(page: str) -> None:
+    (command,) = (line for line in shell_lines(page) if line.startswith("pip install ./"))
+    named = {word.removeprefix("./") for word in command.split() if word.startswith("./")}
+    for folder in named:
+        text = (ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
+        needed = tomllib.loads(text)["project"]["dependencies"]
+        wanted = {re.split(r"[^\w-]", need)[0] for need in needed}
+        assert {need for need in wanted if need.startswith("pytscope-")} <= named
 
 
 def test_every_link_leads_somewhere() -> None:

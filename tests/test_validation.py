@@ -46,9 +46,9 @@ def test_every_session_and_script_a_text_names_exists(path: Path) -> None:
 
 
 def test_every_option_of_the_benchmarks_that_a_text_names_is_taken() -> None:
-    taken = {"--auto", "--frameworks", "--ddp"} | {
+    taken = {"--auto", "--frameworks", "--ddp", "--fingerprints"} | {
         option
-        for name in ("recording", "auto", "frameworks", "ddp", "scale", "rates")
+        for name in ("recording", "auto", "frameworks", "ddp", "fingerprints", "scale", "rates")
         for option in re.findall(
             r'"(--[\w-]+)"', (ROOT / "bench" / f"{name}.py").read_text("utf-8")
         )

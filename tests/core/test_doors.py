@@ -36,8 +36,9 @@ def test_without_the_sibling_it_says_what_to_install(
         getattr(import_module(module), name)
     said = str(caught.value)
     assert name in said
-    assert f"{sibling.replace('_', '-')} is not installed" in said
-    assert f"pip install 'pytscope-core[{extra}]'" in said
+    package = sibling.replace("_", "-")
+    assert f"{package} is not installed" in said
+    assert f"pip install 'pytscope-core[{extra}]', or ./{package} from a clone" in said
     assert caught.value.__suppress_context__  # the sentence is all
 
 

@@ -16,6 +16,8 @@ import pytscope
 from tests.hf.made import Case, Net, PytscopeCallback, Samples, Truth, arguments_of
 from tests.hf.made import transformers as hf
 
+from pytscope_hf.outside import watch  # isort: skip  # after what skips without the package
+
 BEST = {
     "eval_strategy": "steps",
     "eval_steps": 2,
@@ -159,15 +161,16 @@ def test_another_trainer_evaluates_while_one_trains(tmp_path: Path) -> None:
     assert (case.run().evaluations, len(case.timeline())) == ((), 6)
 
 
-def test_what_stands_in_front_of_the_methods_is_as_they_are(tmp_path: Path) -> None:
-    case = Case(tmp_path, 6, pace=0)
-    trainer = case.trainer
-    assert inspect.signature(trainer.evaluate) == inspect.signature(
-        type(trainer).evaluate.__get__(trainer)
-    )
-    assert trainer.evaluate.__doc__ is not None
-    assert trainer.evaluate.__name__ == "evaluate"
-    assert trainer.predict.__self__ is trainer
+def described(kind: type[Any]) -> list[Any]:
+    methods = (kind.evaluate, kind.predict)  # type: ignore[attr-defined]  # of a Trainer
+    return [(inspect.signature(m), m.__doc__, m.__module__, m.__qualname__) for m in methods]
+
+
+def test_methods_are_described_as_they_were(tmp_path: Path) -> None:
+    before = described(hf.Trainer)
+    case = Case(tmp_path, 6, pace=0, kind=hf.Trainer)
+    assert described(hf.Trainer) == before
+    assert case.trainer.predict.__self__ is case.trainer
 
 
 class Bare:
@@ -184,25 +187,41 @@ class Bare:
         return self
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))])
-def test_copies_have_their_own_methods(copied: Any) -> None:
-    from pytscope_hf.callback import recorded
-    from pytscope_hf.outside import watch
+def watched() -> tuple[Bare, list[tuple[Any, str]]]:
+    """One that is watched, and what is told of it."""
+    told: list[tuple[Any, str]] = []
+
+    def record(trainer: Any, name: str, call: Any) -> Any:
+        told.append((id(trainer), name))
+        return call()
 
     bare = Bare()
-    watch(bare, recorded)
-    assert set(vars(bare)) >= {"evaluate", "predict"}
+    watch(bare, record)
+    watch(bare, record)
+    return bare, told
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda b: pickle.loads(pickle.dumps(b))])
+def test_copies_and_others_of_its_class_are_not_told_of(copied: Any) -> None:
+    bare, told = watched()
     made = copied(bare)
     assert (made.evaluate(), made.predict(), bare.evaluate()) == (made, made, bare)
+    assert told == [(id(bare), "evaluate")]
 
 
-def test_it_keeps_no_trainer_alive() -> None:
-    from pytscope_hf.callback import recorded
-    from pytscope_hf.outside import watch
+def test_a_method_that_is_all_that_is_left_of_it_is_told_of() -> None:
+    bare, told = watched()
+    predict = bare.predict
+    del bare
+    assert (id(predict()), "predict") == told[0]
+    assert len(told) == 1
 
-    bare = Bare()
-    watch(bare, recorded)
+
+def test_it_keeps_no_trainer_alive_and_is_gone_with_it() -> None:
+    before = dict(vars(Bare))
+    bare, _ = watched()
     bare.evaluate()
+    assert vars(Bare) != before
     gc.disable()
     try:
         gone = weakref.ref(bare)
@@ -210,3 +229,4 @@ def test_it_keeps_no_trainer_alive() -> None:
         assert gone() is None
     finally:
         gc.enable()
+    assert vars(Bare) == before

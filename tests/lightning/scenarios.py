@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS: dict[str, list[str]] = {
     "healthy": [],
     "slow_collator": ["--slow-collator"],
-    "slow_validation": ["--slow-validation", "--validate-every", "10"],
+    "slow_validation": ["--slow-validation", "--validate-every", "5"],
     "frequent_checkpoints": ["--save-every", "1"],
 }
 STEPS = 200

@@ -90,6 +90,37 @@ def collecting(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
     return np.asarray(np.exp(rng.normal(size=(ranks, steps)) * 0.03) * pauses)
 
 
+def added(freedom: float, sd: float) -> Family:
+    """Own times that Student's noise is added to, instead of their logarithms."""
+    return lambda rng, ranks, steps: np.maximum(
+        1.0 + sd * rng.standard_t(freedom, (ranks, steps)), 0.2
+    )
+
+
+def together(every: int, times: float) -> Family:
+    """All ranks evaluate, save or collect garbage in the same steps, 5 % apart."""
+
+    def draw(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+        more = np.where(np.arange(steps) % every == every - 1, times, 0.0)
+        noisy = more * np.exp(rng.normal(size=(ranks, steps)) * 0.05)
+        return np.asarray(np.exp(rng.normal(size=(ranks, steps)) * 0.03) + noisy)
+
+    return draw
+
+
+def last_batch(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """The last of thirty batches is a part of one, up to a third smaller on some ranks."""
+    part = rng.uniform(0.1, 0.9) * (1.0 - rng.uniform(0, 0.33, (ranks, 1)))
+    last = np.arange(steps) % 30 == 29
+    return np.asarray(np.exp(rng.normal(size=(ranks, steps)) * 0.03) * np.where(last, part, 1.0))
+
+
+def shared_cores(rng: np.random.Generator, ranks: int, steps: int) -> Matrix:
+    """Processes that share too few cores wait for slices of some milliseconds."""
+    slices = rng.poisson(0.5, (ranks, steps)) * rng.exponential(4.0, (ranks, steps)) / OWN_MS
+    return np.asarray(np.exp(rng.normal(size=(ranks, steps)) * 0.08) + slices)
+
+
 FAMILIES: dict[str, Family] = {
     "lognormal 1 %, ranks apart by up to 1 %": offset(0.005, 0.01),
     "lognormal 3 %": autoregressive(0.0, 0.03),
@@ -100,18 +131,26 @@ FAMILIES: dict[str, Family] = {
     "AR(1) rho 0.9, 10 %": autoregressive(0.9, 0.10),
     "AR(1) rho 0.9, 30 %": autoregressive(0.9, 0.30),
     "Student t3, 10 %": student(3, 0.10),
+    "Student t3, 5 %, added": added(3, 0.05),
+    "Student t4, 10 %, added": added(4, 0.10),
     "whole milliseconds, 1 %": one_clock(0.01),
     "4 ticks of a millisecond, 1 %": coarse(4, 0.01),
     "each rank's own tails": own_tails,
     "each rank's own noise, 2 to 30 %, rho to 0.9": own_noise,
     "a drift of all ranks": drifting,
     "waves of 20 % on each rank": waves,
+    "every 50th step of all ranks 10 times as long": together(50, 10.0),
+    "every 20th step of all ranks 100 times as long": together(20, 100.0),
+    "a last batch of 30 that is a part": last_batch,
+    "slices of 4 ms of shared cores": shared_cores,
     "pauses in 2 % of each rank's steps": collecting,
 }
 """What DIST.STRAGGLER's page promises to stay quiet on."""
 
 PAUSING = ("Student t3, 10 %", "each rank's own tails", "pauses in 2 % of each rank's steps")
-"""Those of them that have steps which stand out."""
+"""Those of them that have steps which stand out: DIST.PAUSE finds them."""
+NOBODYS = ("pauses in 2 % of each rank's steps",)
+"""Those of these in which it blames no rank, for all pause alike."""
 
 QUIET: dict[str, Family] = {
     "lognormal 3 %": autoregressive(0.0, 0.03),

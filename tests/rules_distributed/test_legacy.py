@@ -44,7 +44,7 @@ def test_one_denominator_is_used_and_named():
     (finding,) = said(report, "DIST.STRAGGLER")
     assert finding.title == "Rank 0 takes 100.0% longer than rank 1"
     assert finding.cost_s.value / 99 == pytest.approx(0.005)
-    assert "If rank 0 were like rank 1, the steps would take 5.0% less." in finding.detail
+    assert "If rank 0 were like rank 1, the steps would take 5.0% less: the cost" in finding.detail
     (bound,) = said(report, "DIST.COMM_BOUND")
     assert bound.title.startswith("90.0% of step time")
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytscope_rules_distributed import Stragglers
 from pytscope_rules_distributed.finding_out import found
-from tests.rules_distributed.families import OWN_MS, ranks_of
+from tests.rules_distributed.families import OWN_MS, added, collecting, ranks_of
 from tests.rules_distributed.made import analysed, noise, ranks_run
 
 
@@ -85,3 +85,51 @@ def test_the_phase_is_known_before_and_after_the_last_collective(phase):
     assert stragglers.slow == ()
     assert (stragglers.pauses.rank, stragglers.pauses.phase) == (0, phase)
     assert stragglers.pauses.every == 50
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranks_that_pause_alike_are_not_told_apart(seed):
+    pauses = found(ranks_of(collecting(np.random.default_rng(seed), 2, 400) * OWN_MS)).pauses
+    assert (pauses.rank, pauses.ranks) == (None, 2)
+    assert len(pauses.steps) > 5
+
+
+def test_most_of_many_on_one_rank_is_no_luck():
+    slow = own()
+    slow[3, 5::20] += 200.0
+    slow[[0, 5, 7], [33, 99, 154]] += 100.0
+    pauses = found(ranks_of(slow)).pauses
+    assert (pauses.rank, pauses.ranks, len(pauses.steps), pauses.every) == (3, 4, 10, 20)
+
+
+def test_one_long_step_among_short_ones_is_told_alone():
+    slow = own()
+    slow[3, 77] += 10_000
+    slow[[0, 3, 5, 7], [33, 34, 99, 154]] += 100.0
+    pauses = found(ranks_of(slow)).pauses
+    assert (pauses.rank, pauses.steps) == (3, (78,))
+    assert pauses.saving.value == pytest.approx(10, rel=0.01)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_a_tail_of_the_noise_is_no_pause_unless_far_beyond_it(ranks):
+    slow = added(3, 0.1)(np.random.default_rng(9), ranks, 200) * OWN_MS
+    assert found(ranks_of(slow)).pauses is None
+    slow[1, 50] = 40 * OWN_MS
+    assert found(ranks_of(slow)).pauses.steps == (51,)
+
+
+def test_pauses_that_go_round_have_a_phase():
+    parts = {r: {"gc": np.where(np.arange(200) % 40 == 5 * r, 500.0, 0.0)} for r in range(8)}
+    stragglers = analysed(ranks_run(own(), parts=parts)).analyses["stragglers"]
+    assert isinstance(stragglers, Stragglers)
+    assert (stragglers.pauses.rank, stragglers.pauses.phase) == (None, "gc")
+    assert stragglers.pauses.phase_part > 0.9
+
+
+def test_so_have_those_of_some_ranks():
+    parts = {r: {"log": np.where(np.arange(200) % 40 == 5 * r, 500.0, 0.0)} for r in (1, 4)}
+    stragglers = analysed(ranks_run(own(), parts=parts)).analyses["stragglers"]
+    assert isinstance(stragglers, Stragglers)
+    pauses = stragglers.pauses
+    assert (pauses.rank, pauses.ranks, pauses.phase) == (None, 2, "log")

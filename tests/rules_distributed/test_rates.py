@@ -9,6 +9,7 @@ from pytscope.model.findings import Confidence
 from tests.rules_distributed.families import (
     CLAIMS,
     FAMILIES,
+    NOBODYS,
     OWN_MS,
     PAUSING,
     QUIET,
@@ -36,6 +37,14 @@ def test_no_healthy_rank_is_named(name):
                 assert all(f.confidence is Confidence.SUGGESTIVE for f in pauses)
             else:
                 assert pauses == [], (ranks, steps, seed)
+
+
+@pytest.mark.parametrize("name", NOBODYS)
+def test_no_rank_is_blamed_for_what_all_do_at_random(name):
+    for ranks, steps, runs in ((2, 300, 20), (4, 300, 10), (8, 1000, 3), (64, 300, 3)):
+        for seed in range(runs):
+            (one,) = said_of(healthy(FAMILIES[name], ranks, steps, seed))["DIST.PAUSE"]
+            assert one.ranks == (), (ranks, steps, seed)
 
 
 @pytest.mark.parametrize("name", HARD)

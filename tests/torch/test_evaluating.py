@@ -101,6 +101,10 @@ def test_so_is_what_another_process_records(tmp_path: Path) -> None:
     assert evaluated(tmp_path, 0)
 
 
+def evaluations_of(folder: Path) -> tuple[Any, ...]:
+    return pytscope.open(folder).evaluations
+
+
 def test_their_number_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,6 +113,8 @@ def test_their_number_is_bounded(
     assert [evaluated(tmp_path, 0) for _ in range(4)] == [True, True, False, False]
     said = [record.message for record in caplog.records if record.name == "pytscope"]
     assert said == [f"pytscope: {evaluating.TOO_MANY}"]
+    limits = [[e for e in one.events if e["kind"] == "limit"] for one in evaluations_of(tmp_path)]
+    assert [len(found) for found in limits] == [0, 1]
 
 
 def test_it_is_a_small_record(tmp_path: Path) -> None:

@@ -240,8 +240,8 @@ def diff(
         steps: First and last step, both included; None for an open end.
         noise: What earlier repeats came to, from `NoiseStore.read`.
         fail_on: Relative worsening from which on the comparison's `gate` is
-            `failed`, such as 0.05; 0 for any regression; None for no gate.
-        detailed: Show facts that hardly change numbers in the panels, too.
+            `failed`, such as 0.05; 0 for any that is seen; None for no gate.
+        detailed: Show facts that hardly change numbers, and how phases were tested, too.
         raise_errors: Raise when a plugin fails, instead of reporting it.
         plugins: Which plugins to load; by default what the environment says.
 

@@ -56,6 +56,8 @@ def enter(name: str, module: str, extra: str, shown: str = "") -> Any:
             raise MissingPackage(msg) from error
         lacking = package if error.name == module else f"{error.name}, which {package} needs,"
         msg = f"{wanted} is part of {package}; {lacking} is not installed: {command}"
+        if error.name == module:
+            msg += f", or ./{package} from a clone"
         raise MissingPackage(msg) from None  # the sentence says all there is to it
     except AttributeError as error:
         newer = f"a newer one may: {command} --upgrade"

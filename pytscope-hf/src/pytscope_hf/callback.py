@@ -70,13 +70,14 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
 
     def on_init_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # an event's arguments
         """Look out for evaluations outside of training."""
-        watch(caller(Trainer), recorded)
+        with harmless("looking for the Trainer"):
+            watch(caller(Trainer), recorded)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  # as above
         """Start an attempt, at the Trainer's global step."""
-        trainer = caller(Trainer)
-        watch(trainer, recorded)  # added to it later
         with harmless("starting the recording", always=True):
+            trainer = caller(Trainer)
+            watch(trainer, recorded)  # added to it later
             self._best = 0
             self._begin(args, state, trainer, kwargs)
 
@@ -115,6 +116,7 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         with harmless("recording an evaluation", always=True):
             evaluating = self._evaluation(trainer, name, undo)
         if evaluating is None:
+            together(undo)()
             return call()
         self._evaluating = evaluating
         try:
@@ -131,10 +133,8 @@ class PytscopeCallback(TrainerCallback):  # type: ignore[misc]  # transformers i
         if self.profiler is not None or self._evaluating is not None or loop_runs(trainer):
             return None
         evaluating = Evaluating(self._folder(trainer.args), name, self._named(trainer.args))
-        if not evaluating.start(self._best or trainer.state.global_step):
-            return None
         evaluation_seams(trainer, evaluating, undo)
-        return evaluating
+        return evaluating if evaluating.start(self._best or trainer.state.global_step) else None
 
     def _evaluated(self, undo: list[Undo], error: BaseException | None) -> None:
         evaluating, self._evaluating = self._evaluating, None

@@ -75,12 +75,12 @@ def trainer_seams(trainer: Any, told: Told, left: Left, before: Look, undo: list
     """
     kind = type(trainer)
     for name, key in BLOCKS.items():
-        undo += _over(kind, name, partial(block, told, key, before))
-    undo += _over(kind, LOGS, partial(logging, told))
+        undo += over(kind, name, partial(block, told, key, before))
+    undo += over(kind, LOGS, partial(logging, told))
     handler = type(getattr(trainer, "callback_handler", None))
-    undo += _over(handler, "on_save", partial(block, told, CHECKPOINT, before))
+    undo += over(handler, "on_save", partial(block, told, CHECKPOINT, before))
     for owner, name in look_outs(kind, handler):
-        undo += _over(owner, name, partial(looking_out, left, weakref.ref(trainer)))
+        undo += over(owner, name, partial(looking_out, left, weakref.ref(trainer)))
 
 
 def evaluation_seams(trainer: Any, told: Evaluating, undo: list[Undo]) -> None:
@@ -91,7 +91,7 @@ def evaluation_seams(trainer: Any, told: Evaluating, undo: list[Undo]) -> None:
         told: Of the evaluation.
         undo: What takes it out again is added to it.
     """
-    undo += _over(type(trainer), "log", partial(block, told, LOGGING, None))
+    undo += over(type(trainer), "log", partial(block, told, LOGGING, None))
 
 
 def look_outs(kind: type[Any], handler: type[Any]) -> Iterator[tuple[type[Any], str]]:
@@ -119,7 +119,7 @@ def accelerator_seams(kind: type[Any], told: Told, undo: list[Undo]) -> None:
         undo: What takes them out again is added to it.
     """
     for name, key in SAVES.items():
-        undo += _over(kind, name, partial(block, told, key, None))
+        undo += over(kind, name, partial(block, told, key, None))
 
 
 def block(
@@ -175,10 +175,16 @@ def looking_out(
     return watched
 
 
-def _over(
+def over(
     kind: type[Any], name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> list[Undo]:
-    """Put something over a method, in the class that defines it; nothing where there is none."""
+    """Put something over a method, in the class that defines it; nothing where there is none.
+
+    Args:
+        kind: A class that has the method.
+        name: The method's name.
+        make: Makes of the method what is put over it.
+    """
     owner = next((cls for cls in kind.__mro__ if name in vars(cls)), None)
     method = vars(owner)[name] if owner is not None else None
     return [put(owner, name, make(method))] if inspect.isfunction(method) else []

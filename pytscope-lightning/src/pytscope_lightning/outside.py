@@ -67,8 +67,6 @@ class Outside:
 
     def _begun(self, put_in: list[Undo]) -> Evaluating | None:
         evaluating = self._make()
-        if not evaluating.start(self._step()):
-            return None
         touch = partial(around, evaluating, put_in)
         for logger in self._trainer.loggers:
             touch(logger, "log_metrics", LOGGING)
@@ -77,15 +75,15 @@ class Outside:
             evaluating.found(named(values))
 
         touch(self._trainer._logger_connector, "log_metrics", LOGGING, logged)  # noqa: SLF001  # all loggers' door
-        return evaluating
+        return evaluating if evaluating.start(self._step()) else None
 
     def _end(
         self, evaluating: Evaluating | None, put_in: list[Undo], error: BaseException | None
     ) -> None:
-        if evaluating is not None:
-            with harmless("finishing the recording of an evaluation"):
+        with harmless("finishing the recording of an evaluation"):
+            together(put_in)()
+            if evaluating is not None:
                 evaluating.finish(error)
-                together(put_in)()
 
 
 class Run(Wrapper):
@@ -123,9 +121,9 @@ class Restore(Wrapper):
         super().__init__(method)
         self._loaded = loaded
 
-    def __call__(self) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         """The model is restored, if there is a checkpoint."""
-        self._method()
+        self._method(*args, **kwargs)
         with harmless("reading the step from a checkpoint"):
             checkpoint = self._method.__self__._loaded_checkpoint  # noqa: SLF001  # as above
             if checkpoint:

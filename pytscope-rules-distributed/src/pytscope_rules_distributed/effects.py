@@ -72,6 +72,11 @@ class Effects:
             found[start:stop] = True
         return found
 
+    def where_told(self, place: int, steps: int) -> Bools:
+        """Which steps the verdict on one series is on."""
+        found: Bools = self.whole[place] | self.episodic(place, steps)
+        return found
+
     def where(self, mask: Bools, other: Effects) -> Effects:
         """Effects of some series out of another test of them."""
         of_bounds = mask[:, None, None]

@@ -161,7 +161,7 @@ def _verdicts(
 def _left(series: Floats, each: Effects) -> Floats:
     """Levels of series in the steps that verdicts are on."""
     steps = series.shape[1]
-    where = np.stack([each.whole[i] | each.episodic(i, steps) for i in range(len(series))])
+    where = np.stack([each.where_told(i, steps) for i in range(len(series))])
     return np.asarray(np.where(where, winsorised(series), 0.0).sum(axis=1) / where.sum(axis=1))
 
 

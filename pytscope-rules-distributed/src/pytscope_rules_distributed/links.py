@@ -65,7 +65,7 @@ def slow_groups(exchange: Exchange, floor: float) -> Iterator[SlowGroup]:
             usual = np.median(logs, axis=1, keepdims=True)
             each = effects(logs - usual, floor)
             if bool(each.found[0]) and not each.whole[0]:
-                inside = _inside(each, 0, logs.shape[1])
+                inside = each.where_told(0, logs.shape[1])
                 reference = np.median(transfer[0, ~inside]) * np.ones(logs.shape[1])
                 yield _made(exchange, kind, 0, each, inside, reference.astype(np.int64), True)
 
@@ -78,14 +78,8 @@ def _slower_than_others(exchange: Exchange, kind: GroupKind, each: Effects) -> I
         return
     usual = np.median(transfer[rest], axis=0).astype(np.int64)
     for place in slow.tolist():
-        inside = _inside(each, place, transfer.shape[1])
+        inside = each.where_told(place, transfer.shape[1])
         yield _made(exchange, kind, place, each, inside, usual, False)
-
-
-def _inside(each: Effects, place: int, steps: int) -> Bools:
-    if each.whole[place]:
-        return np.ones(steps, np.bool_)
-    return each.episodic(place, steps)
 
 
 def _made(

@@ -202,6 +202,10 @@ class Stragglers:
         header = ("rank", "host", "own time", "beside peers", "95 % interval", "held others up")
         rows = sorted((self._row(effect) for effect in shown), key=lambda row: int(row[0]))
         yield Table(header, tuple(rows), right=(0, 2, 3, 4, 5))
+        yield Text(
+            "beside peers: how much longer own time is; held others up: a rank's part of the "
+            f"steps' time that is the slowest rank beyond {self.usual}"
+        )
         if len(self.effects) > MOST_ROWS:
             yield Text(f"the {MOST_ROWS} slowest of {len(self.effects):,} ranks are shown")
         if self.pauses is not None:

@@ -10,6 +10,7 @@ import attrs
 from pytscope.runs.run import Run, Timeline
 from pytscope_rules_distributed.columns import TOPOLOGY
 
+INSTRUMENTATION = "instrumentation"
 DIMENSIONS = ("dp", "tp", "pp", "cp", "ep")
 
 
@@ -25,6 +26,7 @@ class Place:
         told: Whether its topology was recorded.
         unseen: Collectives that are known of and were not stamped, as sentences.
         cpus: Processors of its host, or None when not recorded.
+        accelerator: Kind of its device; empty where there is none, None when not recorded.
     """
 
     rank: int
@@ -34,6 +36,7 @@ class Place:
     told: bool = False
     unseen: tuple[str, ...] = ()
     cpus: int | None = None
+    accelerator: str | None = None
 
     @property
     def cohort(self) -> tuple[str, int | None]:
@@ -65,9 +68,8 @@ def places(run: Run) -> tuple[Place, ...]:
 
 
 def _place(timeline: Timeline) -> Place:
-    said: Mapping[str, Any] = {}
-    for attempt in timeline.attempts:
-        said = next((e for e in reversed(attempt.events) if e.get("kind") == TOPOLOGY), said)
+    said = _last_event(timeline, TOPOLOGY)
+    accelerator = _last_event(timeline, INSTRUMENTATION).get("accelerator")
     at = {d: said[d] for d in DIMENSIONS if type(said.get(d)) is int}
     recorded = timeline.metadata.get("environment")
     environment: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
@@ -81,7 +83,14 @@ def _place(timeline: Timeline) -> Place:
         told=bool(said),
         unseen=tuple(filter(_text, unseen)) if isinstance(unseen, list | tuple) else (),
         cpus=cpus if type(cpus) is int and cpus > 0 else None,
+        accelerator=accelerator if isinstance(accelerator, str) else None,
     )
+
+
+def _last_event(timeline: Timeline, kind: str) -> Mapping[str, Any]:
+    """The last event of a kind, or an empty one."""
+    events = (event for attempt in timeline.attempts for event in attempt.events)
+    return next((e for e in reversed([*events]) if e.get("kind") == kind), {})
 
 
 def _text(value: object) -> str:

@@ -46,6 +46,10 @@ class Evaluator(Profiler):
         super().__init__(run_dir, **{k: v for k, v in options.items() if k in TAKEN})
         self._fields["evaluates"] = kind
 
+    def is_last(self) -> None:
+        """Note that this process records no further one."""
+        self._writer.note("limit", {"what": "evaluations of one process", "limit": MOST})
+
 
 def recorded_now(folder: Path) -> bool:
     """Whether this process or another one is recording this rank's file in a folder."""
@@ -96,6 +100,8 @@ class Evaluating:
         if not self._profiler.recording:
             return False
         Evaluating.made += 1
+        if Evaluating.made == MOST:
+            self._profiler.is_last()
         self.enter(EVAL)
         return True
 

@@ -103,5 +103,21 @@ def test_what_is_chance_is_no_alarm():
     )
 
 
+@pytest.mark.parametrize(("chance", "points"), [(0.03, 500), (0.4, 50)])
+def test_what_may_be_chance_or_not_is_said_to_be(chance, points):
+    analysis = Instability(
+        axes=("loss", "grad_norm"),
+        points=points,
+        tested=1,
+        sets=(found(chance, moment(SPIKE, SPIKE)),),
+    )
+    panel = analysis.panel()
+    assert panel is not None
+    assert (panel.status, panel.headline) == (
+        Status.NOT_MEASURED,
+        "loss + grad norm: 1 joint onset, cannot tell whether by chance",
+    )
+
+
 def test_without_joint_onsets_there_is_no_panel():
     assert Instability(axes=("loss",), points=5, tested=0, sets=()).panel() is None

@@ -33,6 +33,17 @@ def test_order_is_severity_cost_rule_first_step() -> None:
         assert [f.finding for f in fold(shuffled)] == expected
 
 
+def test_what_ended_the_run_is_the_first_of_its_severity() -> None:
+    expected = [
+        made("A.CAUSE", 99.0, severity=Severity.HIGH),
+        made("COVERAGE.NOT_FINISHED"),
+        made("B.CHEAP", 1.0),
+    ]
+    assert shape(*reversed(expected)) == [(one.rule, []) for one in expected]
+    crash = made("COVERAGE.NOT_FINISHED", severity=Severity.HIGH)
+    assert shape(*expected[::2], crash)[0] == ("COVERAGE.NOT_FINISHED", [])
+
+
 @pytest.mark.parametrize(
     ("outer", "inner", "expected"),
     [
@@ -94,6 +105,8 @@ def test_a_row_stands_where_its_gravest_finding_would() -> None:
     cause = made("A.CAUSE", 9.0, severity=LOW, explains=["B.EFFECT"])
     grave, other = made("B.EFFECT", 1.0, severity=HIGH), made("D.ELSE", 50.0)
     assert shape(cause, other, grave) == [("A.CAUSE", ["B.EFFECT"]), ("D.ELSE", [])]
+    cheaper = made("D.ELSE", 0.5, severity=HIGH)
+    assert shape(cause, cheaper, grave) == [("A.CAUSE", ["B.EFFECT"]), ("D.ELSE", [])]
 
 
 def test_a_rule_does_not_explain_itself() -> None:

@@ -130,10 +130,25 @@ def test_a_gate_fails_with_1_and_names_what_is_worse(cli, made):
     base, worse = names(made, "base*"), names(made, "worse*")
     result = cli("diff", *base, "--vs", *worse, "--fail-on", "regression:5%")
     assert result.code == 1
-    assert "fail-on: regression:0.05:" in result.err
+    assert "fail-on: regression:5%:" in result.err
     assert "GATE · failed" in result.out
     assert cli("diff", *base, "--vs", *worse, "--fail-on", "regression:90%").code == 0
     assert cli("diff", *base, "--vs", *worse, "--fail-on", "never").code == 0
+
+
+def test_a_gate_that_passes_without_a_limit_says_what_would_have_been_seen(cli, made):
+    base, other = names(made, "base*"), [made[f"base{i}"] for i in (4, 5, 6)]
+    for first, second in ((base, other), (other, base)):  # one of them is worse, by chance
+        out = cli("diff", *first, "--vs", *second, "--fail-on", "regression").out
+        outcomes, _, gate = " ".join(out.split()).partition("● GATE")
+        assert "or more would have been seen" in gate
+        assert "% or more would have been" in outcomes.partition("● PROVENANCE")[0]
+
+
+def test_a_run_in_both_arms_is_a_mistake(cli, made):
+    result = cli("diff", *names(made, "base*"), "--vs", *names(made, "worse*"), made["base2"])
+    assert result.code == 2
+    assert f"B and G are one run ({made['base2']})" in result.err
 
 
 def test_one_run_an_arm_is_not_evaluated_and_strict_says_4(cli, made):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytscope.plugins.registry import build_registry
 from tests.core.plugins.throwaway import distribution
 
 
@@ -44,6 +45,24 @@ def test_an_area_lists_its_rules(cli):
         "",
         "More of one: pytscope explain COVERAGE." + rules[0][9:].split()[0],
     )
+
+
+def test_without_a_rule_all_are_listed(cli):
+    result = cli("explain")
+    assert (result.code, result.err) == (0, "")
+    *rules, blank, _ = result.out.splitlines()
+    listing = cli("plugins").out
+    known = [line.strip()[7:] for line in listing.splitlines() if line.startswith("  rules: ")]
+    assert [line.split(" ")[0] for line in rules] == sorted(", ".join(known).split(", "))
+    assert blank == ""
+
+
+def test_without_any_rule_it_says_so(cli, monkeypatch):
+    from pytscope.cli import selection
+
+    empty = build_registry(())
+    monkeypatch.setattr(selection, "selected_registry", lambda *_: empty)
+    assert cli("explain").out == "There are no rules: see 'pytscope plugins'.\n"
 
 
 def test_a_near_area_is_offered(cli):

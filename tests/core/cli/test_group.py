@@ -48,7 +48,6 @@ def test_no_verb_is_a_usage_error_with_the_help(cli):
         (["analyse"], "analyse"),
         (["--colour", "always", "analyze"], "--colour"),
         (["analyze"], "Missing argument 'RUN'"),
-        (["explain"], "Missing argument 'RULE'"),
         (["analyze", "a", "b"], "unexpected extra argument"),
     ],
 )

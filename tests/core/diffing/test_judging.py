@@ -29,6 +29,12 @@ def test_equal_values_are_no_proof():
     assert paired([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]).p == pytest.approx(0.25)  # 2 of 8 signs
 
 
+def test_runs_that_are_all_equal_would_have_shown_no_size():
+    judged = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert (judged.p, judged.smallest, judged.low, judged.high) == (1.0, None, 0.0, 0.0)
+    assert unpaired([1.0] * 3, [1.0] * 3).smallest is None
+
+
 def test_pairs_tell_more_when_seeds_matter():
     first, second = [1.0, 5.0, 9.0, 14.0], [1.5, 5.6, 9.4, 14.5]
     assert welch(first, second).p > 0.8

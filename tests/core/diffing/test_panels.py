@@ -22,7 +22,7 @@ from pytscope.model.comparison import (
     SeriesDifference,
     Verdict,
 )
-from pytscope.model.panels import Panel, Status
+from pytscope.model.panels import Panel, Status, Text
 from pytscope.plugins.declare import RenderOptions
 from tests.core.builtin.reporters.drawn import COLOR
 from tests.core.diffing.said import (
@@ -315,3 +315,38 @@ def test_values_that_not_every_step_has_are_counted():
 def test_facts_that_were_cut_are_said_to_be():
     said = one_line(compared(cut=("config.long",)))
     assert "recorded in part, for their length, and compared so far: config.long" in said
+
+
+def unseen(metric: str, p: float, **more: Any) -> Measured:
+    """Worse, and not seen to be: by half of its value it would have been."""
+    given = {"first": (0.5, 0.5, 0.5), "smallest": 0.25, "low": -0.1, "high": 0.3}
+    of = {"metric": metric, "p": p, "detail": "", "verdict": Verdict.NO_DIFFERENCE}
+    return attrs.evolve(WORSE, **of | given | more)
+
+
+def test_how_phases_were_tested_is_for_those_who_ask():
+    each = tuple(unseen(name, 0.4) for name in ("step time", "throughput", "forward"))
+    comparison = compared(timings=each)
+    for detailed, who in ((False, "step time, throughput"), (True, "step time, throughput, f")):
+        (timing,) = (p for p in panels(comparison, detailed=detailed) if p.id == "timings")
+        (said,) = (row.text for row in timing.rows if isinstance(row, Text))
+        assert said.startswith(who)
+        assert said.partition(":")[0].endswith("forward") == detailed
+        assert said.endswith("smallest difference that would have been seen: 0.25 (50.0%)")
+        assert timing.status is Status.OK
+
+
+@pytest.mark.parametrize(("p", "status"), [(0.062, Status.WATCH), (0.4, Status.OK)])
+def test_that_none_was_seen_says_what_would_have_been(p, status):
+    one = compared(outcomes=(unseen("final loss", p),))
+    outcomes = panel(one, "outcomes")
+    assert outcomes.headline == "no difference seen: final loss; 50.0% or more would have been"
+    assert outcomes.status is status
+    both = compared(outcomes=(unseen("final loss", p), unseen("accuracy", p, smallest=0.5)))
+    said = "no difference seen: final loss, accuracy; 50.0% to 100.0% or more would have been"
+    assert panel(both, "outcomes").headline == said
+
+
+def test_of_times_that_of_the_step_alone_is_for_the_lamp():
+    assert panel(compared(timings=(unseen("forward", 0.1),)), "timings").status is Status.OK
+    assert panel(compared(timings=(unseen("step time", 0.1),)), "timings").status is Status.WATCH

@@ -51,6 +51,7 @@ def test_counts_that_outgrow_an_integer_are_left_out(tmp_path: Path) -> None:
 
 def test_writer_and_reader_count_the_same_names() -> None:
     assert keys.COUNTS == records.COUNTS
+    assert keys.LOG_NAMES == records.LOGGED
 
 
 class OnDevice:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pytscope.runs.locks import HAS_LOCKS
 from pytscope.runs.run import Run
 from pytscope.runs.sources.run_directory import open_run_directory
 from pytscope.runs.window import windowed
 from tests.core.runs.pts_bytes import EPOCH_NS, Step, anchor, attempt, end_record, event, run_record
 from tests.core.runs.reading import read, write
+
+with contextlib.suppress(ImportError):  # not everywhere
+    from fcntl import LOCK_EX, flock
 
 SECOND = 1_000_000_000
 
@@ -167,3 +174,53 @@ def test_one_that_made_steps_is_a_training(tmp_path: Path) -> None:
 def test_values_that_are_none_are_passed_over(tmp_path: Path) -> None:
     run = read(tmp_path, [*trained(2), *evaluation(2, values={"odd": [1]})])
     assert run.evaluations[0].values == {}
+
+
+@pytest.mark.parametrize("end", [True, False])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_one_whose_first_line_is_gone_hides_no_training(
+    tmp_path: Path, end: bool, left: int
+) -> None:
+    records = evaluation(10, 20)
+    gone = b"x" * sum(map(len, records[:left])) + b"\n"
+    run = read(tmp_path, [*trained(10, end=end), gone, *records[left:]])
+    (timeline,) = run.timelines
+    assert (len(timeline), len(timeline.attempts), run.other_attempts) == (10, 1, ())
+    assert timeline.attempts[0].finished is end
+    assert run.evaluations == ()
+    assert [note.kind for note in run.notes] == ["damaged", "damaged"]
+    assert "lost its first line" in run.notes[1].message
+
+
+def test_nor_one_whose_first_line_cannot_be_used(tmp_path: Path) -> None:
+    odd = evaluation(10, 20, evaluates=7)
+    run = read(tmp_path, [*trained(10), *odd, *trained(5, 50, step=10)])
+    assert run.timelines[0].step.tolist() == list(range(15))
+    assert sum("lost its first line" in note.message for note in run.notes) == 1
+
+
+def test_where_nothing_else_is_there_it_is_looked_at(tmp_path: Path) -> None:
+    run = read(tmp_path, b"x" * 300 + b"\n" + b"".join(evaluation(0)[1:]))
+    assert run.timelines[0].measured_ns == 7000
+    assert [note.kind for note in run.notes] == ["damaged"]
+
+
+def test_a_rank_with_nothing_else_is_missing(tmp_path: Path) -> None:
+    write(tmp_path, trained(4, world=2))
+    write(tmp_path, [b"x" * 300 + b"\n", *evaluation(4, 50, rank=1)[1:]], 1)
+    run = open_run_directory(tmp_path)
+    assert run.ranks == (0,)
+    assert {(note.kind, note.rank) for note in run.notes} == {("damaged", 1)}
+
+
+@pytest.mark.skipif(not HAS_LOCKS, reason="no file locks here")
+def test_what_is_being_recorded_is_the_evaluation_and_not_the_training(tmp_path: Path) -> None:
+    write(tmp_path, [*trained(4, end=False), *evaluation(4, 50, end=False)])
+    with (tmp_path / "rank00000.pts").open("ab") as file:
+        flock(file.fileno(), LOCK_EX)
+        run = open_run_directory(tmp_path)
+        assert (run.live, run.evaluations[0].live) == (False, True)
+        write(tmp_path, [*trained(4), *evaluation(4, 50), *trained(4, 60, step=4, end=False)])
+        assert open_run_directory(tmp_path).live
+        assert not open_run_directory(tmp_path, 0).live
+    assert not open_run_directory(tmp_path).live

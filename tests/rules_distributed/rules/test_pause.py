@@ -66,7 +66,7 @@ def test_steps_in_a_row_are_a_range():
 def test_irregular_ones_are_counted():
     now = np.isin(np.arange(200), (20, 33, 90, 121, 122)) * 300.0
     (finding,) = said(analysed(ranks_run(own(), parts={2: {"forward": now}})), RULE)
-    assert finding.title == "Rank 2 holds the others up in 5 single steps, mostly in forward"
+    assert finding.title == "Rank 2 held the others up in 5 single steps, mostly in forward"
 
 
 def test_pauses_that_go_round_have_no_culprit():
@@ -91,3 +91,40 @@ def test_what_all_ranks_do_together_is_no_pause():
     now = np.where(np.arange(200) % 50 == 49, 500.0, 0.0)
     run = ranks_run(own(), parts={rank: {"eval": now} for rank in range(8)})
     assert outcome(analysed(run), RULE) == ("passed", "")
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    "phase", ["gc", "data", "compile", "h2d", "log", "optimizer", "eval", "checkpoint"]
+)
+def test_no_second_is_in_two_rows(phase, rank, ranks):
+    now = np.where(np.arange(200) % 20 == 19, 1000.0, 0.0)
+    report = analysed(ranks_run(own(ranks), parts={rank: {phase: now}}))
+    (top,) = report.folded
+    assert (top.finding.rule, top.finding.ranks) == (RULE, (rank,))
+    assert len(top.also) > 0
+
+
+def test_nor_where_pauses_go_round():
+    parts = {r: {"gc": np.where(np.arange(200) % 40 == 5 * r, 500.0, 0.0)} for r in range(8)}
+    (top,) = analysed(ranks_run(own(), parts=parts)).folded
+    assert top.finding.title == (
+        "Pauses go round 8 ranks, mostly in gc, and all others wait each time"
+    )
+    assert "TIMING.GC_PAUSES" in {one.rule for one in top.also}
+
+
+def test_what_all_do_as_well_is_under_the_rank_that_takes_longer():
+    now = np.where(np.arange(200) % 50 == 49, 3000.0, 0.0)
+    parts = {rank: {"eval": now * (2 if rank == 3 else 1)} for rank in range(8)}
+    (top,) = analysed(ranks_run(own(), parts=parts)).folded
+    assert [top.finding.rule, *(one.rule for one in top.also)] == [RULE, "EFFICIENCY.EVAL_HEAVY"]
+
+
+def test_the_rule_of_another_ranks_phase_is_left_alone():
+    now = np.where(np.arange(200) % 50 == 49, 500.0, 0.0)
+    report = analysed(ranks_run(own(), parts={5: {"checkpoint": now}}))
+    assert report.analyses["budget"].shown_rank != 5
+    (finding,) = said(report, RULE)
+    assert "EFFICIENCY.CHECKPOINT_HEAVY" not in finding.explains

@@ -65,6 +65,53 @@ def test_a_device_is_not_suspected_of_what_the_host_does(phase, told):
     assert told in finding.fix
 
 
+def on_a_host(accelerator: str | None, cpus: int | None, phase: str = "forward"):
+    own = noise(6, 80, sd=0.02) * 20
+    places = [{"host": "n0", "dp": rank} for rank in range(6)]
+    run = ranks_run(own, parts={0: {phase: 9.0}}, places=places)
+    for timeline in run.timelines:
+        timeline.metadata = {"environment": {"cpus": cpus}}
+        watched = {"kind": "instrumentation", "accelerator": accelerator}
+        (attempt,) = timeline.attempts
+        timeline.attempts = (attrs.evolve(attempt, events=(watched, *attempt.events)),)
+    (finding,) = said(analysed(run), RULE)
+    return finding.fix
+
+
+def test_without_an_accelerator_code_of_this_rank_comes_first():
+    fix = on_a_host("", 64)
+    assert fix.startswith("Look for code that this rank alone runs in forward: ")
+    assert fix.endswith("other processes on them.")
+    assert not {"ECC", "temperature", "swap", "share"} & set(fix.replace(",", "").split())
+
+
+@pytest.mark.parametrize("accelerator", ["", "cuda", None])
+def test_ranks_that_share_processors_are_told_before_a_device(accelerator):
+    fix = on_a_host(accelerator, 2)
+    assert fix.startswith("Look for code that this rank alone runs in forward: ")
+    assert "On n0 6 ranks share 2 processors: " in fix
+    assert ("ECC" in fix) is (accelerator != "")
+
+
+@pytest.mark.parametrize("accelerator", ["cuda", None])
+def test_a_device_of_its_own_is_looked_at(accelerator):
+    assert on_a_host(accelerator, 64).startswith("Look at the rank's device: clocks")
+
+
+@pytest.mark.parametrize("phase", ["data", "metrics"])
+def test_shared_processors_are_told_with_what_else_to_look_at(phase):
+    assert on_a_host("", 2, phase).endswith("and record the run again.")
+    assert "processors" not in on_a_host("", 64, phase)
+
+
+def test_each_share_says_what_it_is_of():
+    report = analysed(run_of({2: 8.0}))
+    (finding,) = said(report, RULE)
+    assert "% less: the cost, of the " in finding.detail
+    (panel,) = (panel for panel in report.panels if panel.title == "RANKS")
+    assert any("held others up: a rank's part of the steps' time" in str(row) for row in panel.rows)
+
+
 def test_shares_of_a_sum_over_ranks_do_not_make_a_rank_one_of_equal_load():
     own = noise(6, 80, sd=0.02) * 20
     shares = np.tile(np.random.default_rng(0).integers(400, 600, 80), (6, 1)).astype(float)
@@ -268,3 +315,19 @@ def test_ranks_restarted_at_different_steps_are_compared_all_the_same():
     (finding,) = said(analysed(mixed), RULE)
     assert finding.ranks == (2,)
     assert "over 118 steps" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("phase", "rule"),
+    [
+        ("checkpoint", "EFFICIENCY.CHECKPOINT_HEAVY"),
+        ("data", "TIMING.DATALOADER_BOUND"),
+    ],
+)
+def test_the_seconds_of_its_phase_are_in_one_row(phase, rule):
+    own = noise(2, 200, sd=0.02, rho=0.3, seed=1) * 40
+    report = analysed(ranks_run(own, parts={0: {phase: 60.0}}))
+    assert report.analyses["budget"].shown_rank == 0
+    (top,) = report.folded
+    assert (top.finding.rule, top.finding.ranks) == (RULE, (0,))
+    assert rule in {one.rule for one in top.also}

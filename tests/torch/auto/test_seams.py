@@ -107,6 +107,14 @@ def test_an_undoing_that_fails_does_not_keep_the_others_from_theirs() -> None:
     assert done == ["last", "first"]
 
 
+def test_what_is_undone_twice_is_undone_once() -> None:
+    done: list[str] = []
+    undo = seams.together([lambda: done.append("first")])
+    undo()
+    undo()
+    assert done == ["first"]
+
+
 class Keeping(torch.nn.Linear):
     """A module that pickles and copies its attributes as they are."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from pytscope.analyses.around import Around
 from pytscope.analyses.few import few
 from pytscope.analyses.units import duration, percent
 from pytscope.model.findings import Severity, StepRange
@@ -71,6 +72,8 @@ TARGET_MFU = 0.40
 """MFU of the counted steps that a tuned run reaches."""
 TUNED_SHARE = 0.20
 """Share of wall that a tuned run still leaves in stalls."""
+_TOLD_AROUND = 0.05
+"""Part of a line outside of the steps from which the panel says where it lies."""
 UNNAMED_WATCH = 0.25
 """Share of `other` from which a panel says `watch`, and from which the rule speaks."""
 WARMUP_WATCH = 0.50
@@ -185,6 +188,8 @@ class Budget:
         parts: What other analyzers moved between lines, and why.
         exchange_measured: Whether the ranks' exchange has a phase (`comm`) in most of
             the steps counted; None in a run of one rank.
+        around: What of the shown rank's lines lies before the first steps of its attempts
+            and after the last, by line; without startup and shutdown themselves.
     """
 
     shown_rank: int
@@ -206,6 +211,7 @@ class Budget:
     impossible: tuple[Impossible, ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
     exchange_measured: bool | None = None
+    around: Mapping[str, Around] = attrs.field(factory=dict)
 
     @property
     def measured(self) -> str:
@@ -286,6 +292,9 @@ class Budget:
             note = "recoverable" if line.recoverable else ""
             if line.name == "communication" and self.exchange_measured is False:
                 note = "only what has a phase; the rest is not measured"
+            beside = self.around.get(line.name, Around())
+            if self.steps and beside.ns >= max(_TOLD_AROUND * line.ns, 1):
+                note = ", ".join(part for part in (note, beside.amounts) if part)
             yield Meter(line.name, line.share, duration(line.ns), note, group="budget")
         for seen in self.impossible:
             yield Text(f"impossible: {seen.message} Suspect: {seen.suspect}.")
@@ -297,9 +306,10 @@ class Budget:
                 f"over the {duration(self.steps_wall_ns)} of counted steps alone, "
                 f"MFU is {percent(self.mfu_steps)}"
             )
-        for part in (part for part in self.parts if part["ns"]):
-            moved = f"{duration(part['ns'])} of {part['take_from']} counted as {part['give_to']}"
-            yield f"{moved}: {part['why']}"
+        for part in self.parts:
+            if part["ns"]:
+                lines = f"{part['take_from']} counted as {part['give_to']}"
+                yield f"{duration(part['ns'])} of {lines}: {part['why']}"
         if self.exchange_measured is False:
             yield (
                 "communication between ranks is not measured: it has no phase in most steps and is "

@@ -16,6 +16,7 @@ from pytscope.runs.run import ReadNote
 
 FEW_STEPS = 20
 """Rated steps below which verdicts on timing are weak."""
+UNENDED = "there are marks, but nothing ended a step"  # as the recorder warns of it
 MOST_RANK_ROWS = 16
 """Ranks that the panel lists one by one."""
 MOST_LINES = 8
@@ -252,6 +253,17 @@ class Coverage:
         return self.one_file or (self.recorded == "zero" and self.ranks_present == (0,))
 
     @property
+    def untrained(self) -> bool:
+        """Whether evaluations outside of a training are all that was recorded."""
+        alone = (n.rank is None for n in self.notes if n.kind == "evaluations_alone")
+        return any(alone) and not self.steps
+
+    @property
+    def unended(self) -> bool:
+        """Whether there are marks, and nothing that ends a step."""
+        return not self.steps and any(said.startswith(UNENDED) for said in self.warnings)
+
+    @property
     def stopped(self) -> tuple[RankCoverage, ...]:
         """Ranks whose recording stopped without an end, or by an exception."""
         if self.live:
@@ -302,8 +314,7 @@ class Coverage:
 
     def _status(self) -> Status:
         missing = (self.ranks_missing and not self.by_choice) or self.ranks_empty
-        cut_short = self.stopped and not self.exited
-        if missing or cut_short or self.lost_steps or not self.rated_steps:
+        if missing or (self.stopped and not self.exited) or self.lost_steps or not self.rated_steps:
             return Status.BAD
         short = self.short and not self.live
         lost = self.exited or self.damaged_bytes or self.lost_ns

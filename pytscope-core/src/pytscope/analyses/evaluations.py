@@ -26,6 +26,7 @@ class Evaluated:
         values: What it found, by name.
         ended_by: The exception that ended it, by name and message, or None.
         finished: Whether it wrote its end.
+        live: Whether it is being recorded.
     """
 
     kind: str
@@ -34,11 +35,12 @@ class Evaluated:
     values: Mapping[str, int | float] = attrs.field(factory=dict)
     ended_by: str | None = None
     finished: bool = True
+    live: bool = False
 
     @property
-    def whole(self) -> bool:
-        """Whether it came to its end."""
-        return self.finished and self.ended_by is None
+    def cut_off(self) -> bool:
+        """Whether it ended before its end."""
+        return self.ended_by is not None or not (self.finished or self.live)
 
     @property
     def outcome(self) -> str:
@@ -46,8 +48,12 @@ class Evaluated:
         if self.ended_by is not None:
             return f"ended by {self.ended_by}"
         named = (f"{name} {value:.4g}" for name, value in self.values.items())
-        found = listed(named, MOST_VALUES) if self.values else "-"
-        return found if self.finished else f"did not finish; {found}" if self.values else "cut off"
+        found = listed(named, MOST_VALUES) if self.values else ""
+        if self.finished:
+            return found or "-"
+        if self.live:
+            return f"still recording; {found}" if found else "still recording"
+        return f"did not finish; {found}" if found else "cut off"
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -58,24 +64,33 @@ class Evaluations:
         rank: Rank whose they are: the shown one, else the lowest that has any.
         wall_ns: How long they took together.
         evaluations: Each of them, in order.
+        alone: Whether they are all that was recorded: the last one is then the run's wall.
     """
 
     rank: int
     wall_ns: int
     evaluations: tuple[Evaluated, ...]
+    alone: bool = False
 
     def panel(self) -> Panel:
         """The EVALUATIONS panel."""
-        cut_off = any(not one.whole for one in self.evaluations)
+        cut_off = any(one.cut_off for one in self.evaluations)
         return Panel(
             "evaluations",
             "EVALUATIONS",
             f"{count(len(self.evaluations), 'evaluation')} outside of training · "
-            f"{duration(self.wall_ns)}, beside its wall",
+            f"{duration(self.wall_ns)}{self._counted}",
             Status.WATCH if cut_off else Status.OK,
             self._rows(),
             order=32,
         )
+
+    @property
+    def _counted(self) -> str:
+        """What of their time is in the run's wall, as a clause."""
+        if not self.alone:
+            return ", not counted in the run's wall"
+        return ", the last one is the run's wall" if len(self.evaluations) > 1 else ""
 
     def _rows(self) -> Iterator[Row]:
         left_out = len(self.evaluations) - MOST_ROWS

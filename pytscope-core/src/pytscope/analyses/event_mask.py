@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
+from pytscope.analyses.around import Around
 from pytscope.analyses.column import Column
 from pytscope.model.panels import Panel, Row, Status, Table, Text
 from pytscope.model.wording import listed
@@ -41,6 +42,7 @@ class Event:
         after: Steps after it.
         how: How it is known.
         step: Steps at which it happened.
+        around: How often it happened besides, before the first step and after the last.
     """
 
     kind: str
@@ -51,6 +53,13 @@ class Event:
     after: int
     how: str
     step: Column = attrs.field(repr=False)
+    around: Around = attrs.field(factory=Around)
+
+    @property
+    def told(self) -> str:
+        """How often it happened, as text: `3 (2 between steps, 1 after the last)`."""
+        total = f"{self.count + self.around.number:,}"
+        return f"{total} ({self.around.counted(self.count)})" if self.around.number else total
 
     def covers(self, steps: Ints, gap: int = 1) -> Bools:
         """Which steps it accounts for.
@@ -113,7 +122,7 @@ class EventMask:
             return None
         if not self.events:
             return None
-        counts = [f"{event.kind} {event.count:,}" for event in self.events]
+        counts = [f"{event.kind} {event.told}" for event in self.events]
         headline = f"{' · '.join(counts)}   (known causes)"
         return Panel("events", "EVENTS", headline, Status.OK, self._rows(), order=42)
 
@@ -129,8 +138,10 @@ def _cells(event: Event) -> tuple[str, ...]:
     if event.kind == "warm-up" and len(steps):
         where = f"{int(steps[0])} to {int(steps[-1])}"
     else:
-        where = listed(map(str, steps[:_NAMED].tolist()))
+        where = listed(map(str, steps[:_NAMED].tolist())) if len(steps) else ""
         where += f" and {event.count - _NAMED:,} more" if event.count > _NAMED else ""
+        beside = event.around.counted(0)
+        where = ", ".join(part for part in (where, beside) if part)
     every = f"{event.every:,}" if event.every else "-"
     explains = listed(name.replace("_", " ") for name in event.explains)
-    return (event.kind, f"{event.count:,}", every, where, explains)
+    return (event.kind, f"{event.count + event.around.number:,}", every, where, explains)

@@ -19,6 +19,8 @@ ALPHA = 0.01
 """Largest chance, corrected for the number of axis sets, that is called no chance."""
 PLAIN = 0.001
 """The same, up to which nothing else is asked for: odd points alone come together, too."""
+UNCLEAR = 0.1
+"""Chance up to which a joint onset that is no finding is not passed over either."""
 TIMES_EXPECTED = 3.0
 """Joint onsets, in those expected, that make many of them more than a matter of chance."""
 MANY = 3
@@ -183,18 +185,34 @@ class Instability:
         """Axis sets whose joint onsets chance does not account for."""
         return tuple(one for one in self.sets if one.beyond_chance(most))
 
+    def too_few(self, most: float = ALPHA) -> bool:
+        """Whether there are too few points for a single coincidence to say anything."""
+        return self.points < 1 or self.points ** -(len(self.axes) - 1.0) > most
+
+    def unclear(self, most: float = ALPHA) -> tuple[AxisSet, ...]:
+        """Axis sets of which nobody can tell whether their joint onsets are more than chance."""
+        left = [one for one in self.sets if not one.beyond_chance(most)]
+        few = self.too_few(most)
+        return tuple(one for one in left if few or one.corrected <= UNCLEAR)
+
     def panel(self) -> Panel | None:
         """The TOGETHER panel; none where nothing stands out together."""
         if not self.sets and not self.known:
             return None
         found = self.beyond_chance()
-        status = Status.WATCH if found else Status.OK
+        status = Status.NOT_MEASURED if self.unclear() else Status.OK
+        status = Status.WATCH if found else status
         return Panel("together", "TOGETHER", self._headline(), status, self._rows(), order=46)
 
     def _headline(self) -> str:
         found = self.beyond_chance()
         parts = [f"{one.titles}: {count(one.number, 'joint onset')}" for one in found]
-        chance = len(self.sets) - len(found)
+        unclear = self.unclear()
+        parts += [
+            f"{one.titles}: {count(one.number, 'joint onset')}, cannot tell whether by chance"
+            for one in unclear
+        ]
+        chance = len(self.sets) - len(found) - len(unclear)
         if chance:
             parts.append(f"{count(chance, 'axis set')} no more often than by chance")
         if self.known_number:

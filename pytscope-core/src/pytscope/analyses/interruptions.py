@@ -9,9 +9,10 @@ from pytscope.analyses.few import few
 from pytscope.model.jsonable import SHORTENED
 
 UNWATCHED = (
-    "`h2d`, `compile` and `gc` as phases: AutoProfiler (pytscope-torch) records them, "
+    "`h2d` and `compile` as phases: AutoProfiler (pytscope-torch) records them, "
     'or wrap what they are in phase("...")'
 )
+UNWATCHED_GC = "`gc` as a phase, which AutoProfiler (pytscope-torch) records"
 """What to record where nothing tells a phase that is absent from one that nobody looked for."""
 
 

@@ -151,13 +151,14 @@ class Spikes:
             parts.append(
                 said + (f" (+{all_of_it - unexplained:,} known)" if all_of_it > unexplained else "")
             )
+        if self.axis(LOSS) is None:
+            parts.append(f"{TITLES[LOSS]} not judged")
         return " · ".join(parts)
 
     def _status(self) -> Status:
         loss = self.axis(LOSS)
-        if loss is None:
-            return Status.NOT_MEASURED
-        grave = [known.spike for known in loss.unexplained if known.word == "spike"]
+        unexplained = loss.unexplained if loss is not None else ()
+        grave = [known.spike for known in unexplained if known.word == "spike"]
         if any(spike.recovered is False for spike in grave) or any(a.lost for a in self.axes):
             return Status.BAD
         return Status.WATCH if grave else Status.OK

@@ -197,6 +197,8 @@ class Timing:
 
     def _notes(self) -> Iterator[str]:
         yield f"{self.clock} clock"
+        if self.has_timeline and any(name in self.phases for name in NOT_TRAINING):
+            yield "shares are of rated steps, those of the budget of the whole wall"
         if self.ranks > 1:
             whole = "wall" if self.has_wall else "recorded time"
             yield f"rank {self.rank} of {self.ranks} shown, the one of median {whole}"

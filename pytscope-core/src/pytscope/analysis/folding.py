@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pytscope.model.findings import Finding, StepRange
 from pytscope.model.report import FoldedFinding
 
+ENDED = "COVERAGE.NOT_FINISHED"
+"""Rule of what ended the run: the first of its severity, for no seconds tell what is not there."""
 COVERED = 0.5
 """Share of a finding's cost, or of its steps, that the other one has to cover."""
 
@@ -28,16 +30,20 @@ def fold(
         rule_names: Rule ids by former ids, for `explains` that use those.
     """
     # The text decides ties, so that a rule that walks over a set cannot shuffle a report.
-    ordered = sorted(findings, key=lambda f: (*f.sort_key, f.ranks, repr(f)))
+    ordered = sorted(findings, key=lambda f: (*_key(f), f.ranks, repr(f)))
     parents = [_parent(i, ordered, rule_names or {}) for i in range(len(ordered))]
     groups: dict[int, list[int]] = {}
     for place in range(len(ordered)):
         groups.setdefault(_root(place, parents), []).append(place)
-    rows = sorted(groups, key=lambda root: (ordered[groups[root][0]].severity.order, root))
     return tuple(
-        FoldedFinding(ordered[root], tuple(ordered[i] for i in groups[root] if i != root))
-        for root in rows
+        FoldedFinding(ordered[root], tuple(ordered[i] for i in group if i != root))
+        for root, group in groups.items()
     )
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    severity, *rest = finding.sort_key
+    return (severity, finding.rule != ENDED, *rest)
 
 
 def covers(outer: Finding, inner: Finding) -> bool:

@@ -34,13 +34,12 @@ from pytscope.cli.selection import selected_registry
 from pytscope.cli.settings import first
 from pytscope.gates.baseline_file import read_baseline_file
 from pytscope.gates.demands import Demand
-from pytscope.gates.gating import Budgets, gate_of, new_baseline
+from pytscope.gates.gating import Budgets, gate_of, new_baseline, unusable_for
 from pytscope.gates.judging import Written
 from pytscope.gates.vocabulary import Vocabulary
-from pytscope.model.errors import UsageError
+from pytscope.model.errors import NothingUsable, UsageError
 from pytscope.model.findings import Severity
 from pytscope.model.gate import Gate
-from pytscope.runs.usable import must_be_usable
 
 
 @attrs.frozen(kw_only=True)
@@ -92,7 +91,8 @@ def check_run(asked: CheckAsked, presentation: Presentation) -> int:
     gate = gate_of(report, prepared, known)
     places = step_summary(targets, os.environ)
     late = draw(gate, places, registry, look(asked.analysis, config, presentation))
-    must_be_usable(prepared)
+    if unusable := unusable_for(prepared, known):
+        raise NothingUsable(unusable)
     if asked.updating:
         made = new_baseline(report, prepared, budgets.written)
         write_file(Path(budgets.baseline_path), made.text())

@@ -109,6 +109,7 @@ def _opened(asked: DiffAsked, registry: Registry) -> tuple[list[Run | Unread], l
 
     Raises:
         UsageError: `--attempt` names a run or an attempt that is not there.
+        RunNotFound: There is nothing at a path.
     """
     attempts = _attempts(asked.attempts, len(asked.paths))
     found: list[Run | Unread] = []

@@ -57,7 +57,7 @@ def _attempt(text: str) -> Any:
     help="Only the attempt of this number, of every run or, as B=N, of one; repeatable.",
 )
 @options.strict(", or --fail-on could not be evaluated")
-@options.verbose("what hardly changes numbers, and tracebacks")
+@options.verbose("what hardly changes numbers, how phases were tested, and tracebacks")
 @options.source
 @options.only_plugins()
 @options.blocked
@@ -81,8 +81,9 @@ def diff(
     Steps are matched by their global number, from the first on. The runs are
     named A, B, C, … in the order given. With fewer than three runs an arm
     nothing is called a regression; --noise-store then says by how much more
-    than repeats they differ. A run that is missing, unreadable or without a
-    step is left out, and named, where two others are not, one of each arm.
+    than repeats they differ. A run that cannot be read or has no step is left
+    out, and named, where two others are not, one of each arm; a path where
+    nothing is stops the comparison.
 
     Exit codes: 0 done, 1 --fail-on, 2 usage, 3 input missing, unreadable or
     without a step and too few left, or nowhere to write, 4 --strict.

@@ -22,7 +22,9 @@ def regression(text: str) -> RegressionGate | Never:
     if word != "regression" or bool(colon) != bool(limit.strip()):
         msg = f"{text!r} is not {_FORM}"
         raise ValueError(msg)
-    return RegressionGate(_share(limit, text) if colon else 0.0)
+    if not colon:
+        return RegressionGate()
+    return RegressionGate(_share(limit, text), typed=f"regression:{limit.strip()}")
 
 
 def _share(limit: str, text: str) -> float:

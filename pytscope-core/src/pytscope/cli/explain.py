@@ -1,4 +1,4 @@
-"""`pytscope explain`: a rule's page, its thresholds, how to set them; the rules of an area."""
+"""`pytscope explain`: a rule's page, its thresholds, how to set them; the rules there are."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("rule")
+@click.argument("rule", required=False)
 @presentation_options
-def explain(rule: str) -> int:
+def explain(rule: str | None) -> int:
     """Explain a RULE by its id, such as TIMING.JITTER, in any case.
 
-    An area, such as TIMING, lists the rules in it.
+    An area, such as TIMING, lists the rules in it; without a RULE all are listed.
     """
     from pytscope.cli.page import print_page
     from pytscope.cli.selection import selected_registry
@@ -29,17 +29,22 @@ def explain(rule: str) -> int:
 
     warn_of_other_distribution()
     registry = selected_registry(None, ())
-    print_page("\n".join(_answer(rule.strip().upper(), rule, registry)))
+    answer = _list([*registry.rules.values()]) if rule is None else _answer(rule, registry)
+    print_page("\n".join(answer))
     return 0
 
 
-def _answer(name: str, given: str, registry: Registry) -> Iterator[str]:
-    inside = [r for rule_id, r in registry.rules.items() if rule_id.startswith(f"{name}.")]
-    return _area(inside) if inside else _page(_find(given, registry))
+def _answer(given: str, registry: Registry) -> Iterator[str]:
+    area = f"{given.strip().upper()}."
+    inside = [r for rule_id, r in registry.rules.items() if rule_id.startswith(area)]
+    return _list(inside) if inside else _page(_find(given, registry))
 
 
-def _area(rules: list[RegisteredRule]) -> Iterator[str]:
-    """Every rule of an area with the first sentence of its page."""
+def _list(rules: list[RegisteredRule]) -> Iterator[str]:
+    """Every rule with the first sentence of its page."""
+    if not rules:
+        yield "There are no rules: see 'pytscope plugins'."
+        return
     longest = max(len(registered.rule.id) for registered in rules)
     for registered in rules:
         yield f"{registered.rule.id:<{longest}}  {_first_sentence(registered.page)}".rstrip()
@@ -62,7 +67,7 @@ def _find(name: str, registry: Registry) -> RegisteredRule:
     if rule_id is None:
         areas = {known.partition(".")[0] for known in registry.rules}
         msg = f"there is no rule {name!r}{did_you_mean(name, {*names, *areas})}"
-        raise UsageError(msg, hint=f"{_missing(registry)}Rules: see 'pytscope plugins'.")
+        raise UsageError(msg, hint=f"{_missing(registry)}Rules: see 'pytscope explain'.")
     return registry.rules[rule_id]
 
 

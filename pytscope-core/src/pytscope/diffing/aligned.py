@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from pytscope.diffing.batches import ALIKE
 from pytscope.diffing.logged import common
 from pytscope.diffing.numbers import small
 from pytscope.diffing.roles import FINGERPRINTS, Role, role_of
@@ -18,8 +19,6 @@ from pytscope.runs.run import Bools, Floats, Ints, Run
 
 FEWEST_GAPS = 5
 """Earlier gaps that it takes to know their spread."""
-ALIKE = 3
-"""Batches after a resume that are equal when the loader is where it was."""
 SPREADS = 6.0
 ALWAYS = 0.01
 """A gap of this share of the value matters, however large the earlier ones were."""
@@ -92,10 +91,14 @@ class AlignedSeries:
         """Whether a step was compared, on any rank."""
         return any(bool(np.isin(step, pair.step)) for pair in self.pairs)
 
+    @property
+    def pair(self) -> Pair:
+        """Of the rank that differs first; of the lowest where none does."""
+        return next((p for p in self.pairs if p.rank == self.rank), self.pairs[0])
+
     def place(self, step: int) -> int:
         """How many compared steps come before a step, on the rank that differs first."""
-        pair = next((p for p in self.pairs if p.rank == self.rank), self.pairs[0])
-        return int(np.searchsorted(pair.step, step))
+        return int(np.searchsorted(self.pair.step, step))
 
 
 def aligned_series(

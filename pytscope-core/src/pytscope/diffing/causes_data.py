@@ -30,7 +30,9 @@ SEED_FIX = (
     "Give both runs one seed before the model and the loader are made, such as "
     "torch.manual_seed(0); seed random and numpy too where they are used."
 )
-_ORDERING = re.compile(r"seed|order|sampler|shuffle|workers|prefetch|pin_memory", re.IGNORECASE)
+_ORDERING = re.compile(
+    r"seed|order|sampler|shuffle|workers|prefetch|pin_memory|\.after_steps", re.IGNORECASE
+)
 """Settings that decide in which order samples come."""
 ORDER_FIX = (
     "Give the sampler a generator with a fixed seed, "
@@ -172,7 +174,7 @@ def _since(evidence: PairEvidence, batch: At, making: Sequence[Difference]) -> s
 
 def _met_again(evidence: PairEvidence, batch: At) -> str:
     """Whether batches of one run come in the other at other steps."""
-    pair = evidence.series_of(batch).pairs[0]
+    pair = evidence.series_of(batch).pair
     if pair.role is not Role.BATCH or len(pair.step) < 2:  # noqa: PLR2004  # one has no order
         return ""
     differ = pair.unequal()

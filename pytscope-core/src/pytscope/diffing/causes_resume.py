@@ -200,7 +200,7 @@ def _weights(evidence: PairEvidence, found: Resumption, at: At) -> _Lost:
 
 def _as_at_first(evidence: PairEvidence, resume: Resume, at: At) -> bool:
     """Whether the first value after a resume is one that training began with."""
-    pair = evidence.series_of(at).pairs[0]
+    pair = evidence.series_of(at).pair
     mine, other = resume.sides(pair)
     value = mine[int(np.searchsorted(pair.step, resume.step))]
     return bool(value in (mine[0], other[0]))
@@ -255,7 +255,7 @@ def _schedule(evidence: PairEvidence, resume: Resume, rate: At) -> _Lost:
 
 def _constant(evidence: PairEvidence, resume: Resume, rate: At) -> bool:
     """Whether neither run's rate ever moves but at the resume."""
-    pair = evidence.series_of(rate).pairs[0]
+    pair = evidence.series_of(rate).pair
     mine, other = resume.sides(pair)
     start = int(np.searchsorted(pair.step, resume.step))
     parts = (other, mine[:start], mine[start:])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pytscope.diffing.aligned import Pair
 from pytscope.diffing.evidence import PairEvidence
 from pytscope.diffing.logged import common
 from pytscope.diffing.numbers import are
@@ -65,6 +66,7 @@ def augmentation(
     keys = tuple(states.values())
     dtype = _other_types(evidence) and not making
     few, redrawn = _few_of(evidence, batch), _redrawn(evidence)
+    sure = not dtype
     if making:
         keys = tuple(one.key for one in making)
         told = f"What makes them differs: {listed(keys, _MOST)}."
@@ -92,6 +94,7 @@ def augmentation(
     else:
         told = "The data may have changed, or a generator of the data set's own may draw."
         which, title = CauseId.SAMPLE_CONTENTS, "the contents of the samples"
+        sure = False
     return Cause(
         id=which,
         kind=CauseKind.BATCH,
@@ -99,13 +102,13 @@ def augmentation(
         detail=f"{seen} {told}",
         keys=keys,
         fix=_FIXES.get(which, AUGMENTATION_FIX),
-        confidence=Confidence.SUGGESTIVE if dtype else Confidence.CONFIRMED,
+        confidence=Confidence.CONFIRMED if sure else Confidence.SUGGESTIVE,
     )
 
 
 def _few_of(evidence: PairEvidence, batch: At) -> str:
     """That only some batches differ, as where a few samples changed; empty where most do."""
-    pair = evidence.series_of(batch).pairs[0]
+    pair = evidence.series_of(batch).pair
     differ = pair.unequal()[int(np.searchsorted(pair.step, batch.step)) :]
     if len(differ) < _FEWEST or float(differ.mean()) >= _NEARLY_ALL:
         return ""
@@ -119,18 +122,22 @@ def _few_of(evidence: PairEvidence, batch: At) -> str:
 def _redrawn(evidence: PairEvidence) -> bool | None:
     """Whether samples that come again in a run have other values; None where none do."""
     again = False
-    for samples in evidence.of(Role.SAMPLES):
-        for made in evidence.of(Role.BATCH):
-            which, values = samples.pairs[0], made.pairs[0]
-            _, left, right = common(which.step, values.step)
-            sides = (which.first, values.first), (which.second, values.second)
-            for drawn, batches in sides:
-                order = np.argsort(drawn[left], kind="stable")
-                same = np.diff(drawn[left][order]) == 0
-                again = again or bool(same.any())
-                if bool((same & (np.diff(batches[right][order]) != 0)).any()):
-                    return True
+    for which, values in _of_one_rank(evidence):
+        _, left, right = common(which.step, values.step)
+        for drawn, batches in ((which.first, values.first), (which.second, values.second)):
+            order = np.argsort(drawn[left], kind="stable")
+            same = np.diff(drawn[left][order]) == 0
+            again = again or bool(same.any())
+            if bool((same & (np.diff(batches[right][order]) != 0)).any()):
+                return True
     return False if again else None
+
+
+def _of_one_rank(evidence: PairEvidence) -> Iterator[tuple[Pair, Pair]]:
+    """Which samples were drawn and what became of them, rank by rank."""
+    drawn = [pair for one in evidence.of(Role.SAMPLES) for pair in one.pairs]
+    made = [pair for one in evidence.of(Role.BATCH) for pair in one.pairs]
+    return ((which, values) for which in drawn for values in made if which.rank == values.rank)
 
 
 def also_unseeded(evidence: PairEvidence) -> Iterator[Cause]:

@@ -200,5 +200,4 @@ def _previous(evidence: PairEvidence, at: At) -> int | None:
     """The step before at which the series was compared."""
     one = evidence.series_of(at)
     place = one.place(at.step)
-    pair = next((p for p in one.pairs if p.rank == one.rank), one.pairs[0])
-    return int(pair.step[place - 1]) if place else None
+    return int(one.pair.step[place - 1]) if place else None

@@ -12,9 +12,11 @@ from pytscope.diffing.batches import fingerprint_facts
 from pytscope.diffing.facts import INITIAL_WEIGHTS, at_start, facts, same, sections
 from pytscope.diffing.implied import AFTER, GENERATORS, START, implied
 from pytscope.diffing.kinds import sort_of
+from pytscope.diffing.late_loaders import late_loader_facts
+from pytscope.diffing.own_folder import without_own
 from pytscope.diffing.ranks import telling
-from pytscope.diffing.restated import restated
-from pytscope.model.comparison import ABSENT, Difference, Kind, Likelihood
+from pytscope.diffing.restated import REPEATS, repeats, restated
+from pytscope.model.comparison import ABSENT, NOT_GIVEN, Difference, Kind, Likelihood
 from pytscope.runs.run import Run
 
 Told = Sequence[Mapping[str, Any]]
@@ -50,20 +52,31 @@ def differences(runs: Sequence[Run], arms: Sequence[int]) -> tuple[Difference, .
         told = [{k: v for k, v in own.items() if k.startswith("config.")} for own in told]
     if len({_begin(run) for run in runs}) > 1:
         told = [{k: v for k, v in own.items() if not at_start(k)} for own in told]
-    for own, batches in zip(told, fingerprint_facts(runs), strict=True):
-        own.update(batches)
+    for own, *more in zip(told, fingerprint_facts(runs), late_loader_facts(runs), strict=True):
+        for one in more:
+            own.update(one)
     missing = _missing_sections(told)
     if any(bare) and not all(bare):
         missing["environment"] = [not one for one in bare]
     found = [_missing(name, has, arms) for name, has in missing.items()]
     for name in dict.fromkeys(key for own in told for key in own):
         top = _top(name)
-        values = [own.get(name, ABSENT) for own in told]
-        if top not in missing and not all(same(values[0], value) for value in values[1:]):
+        values = [_value(own, name) for own in told]
+        if top not in missing and _differ(values) and _differ(without_own(name, values, runs)):
             found.append(_difference(name, values, arms))
     found += _on_ranks(runs, arms, {one.key: one for one in found})
     kept = [_adjusted(one, told, found) for one in found if not implied(one.key, found)]
     return tuple(sorted(kept, key=_rank))
+
+
+def _value(own: Mapping[str, Any], name: str) -> Any:
+    """The value of a fact, or that there is none: of an option, that it was not given."""
+    given = name.startswith("argv.") and "argv.script" in own
+    return own.get(name, NOT_GIVEN if given else ABSENT)
+
+
+def _differ(values: Sequence[Any]) -> bool:
+    return not all(same(values[0], value) for value in values[1:])
 
 
 def _top(name: str) -> str:
@@ -129,7 +142,9 @@ def _adjusted(one: Difference, told: Told, found: Sequence[Difference]) -> Diffe
     if one.likelihood is Likelihood.HARDLY:
         return one
     if (said := restated(one, found)) is not None:
-        return attrs.evolve(one, likelihood=Likelihood.HARDLY, why=f"It repeats {said}.")
+        named = one.key != "argv.words"  # what an option is called tells what it does
+        likelihood = one.likelihood if named else Likelihood.HARDLY
+        return attrs.evolve(one, likelihood=likelihood, why=f"{REPEATS}{said}.")
     if one.key == INITIAL_WEIGHTS and _types_differ(found):
         why = "Element types differ, so the hash does not tell whether the values do."
         return attrs.evolve(one, likelihood=Likelihood.PERHAPS, why=why)
@@ -173,8 +188,8 @@ def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Differe
     """
     tops = {"config", "env"} | ({*map(_top, before)} & {*map(_top, after)})
     names = (n for n in {**before, **after} if not at_start(n) and _top(n) in tops)
-    known = ((name, before.get(name, ABSENT), after.get(name, ABSENT)) for name in names)
+    known = ((name, _value(before, name), _value(after, name)) for name in names)
     found = [_difference(n, (a, b), (0, 1)) for n, a, b in known if not same(a, b)]
     kept = [_adjusted(one, (before, after), found) for one in found if not implied(one.key, found)]
-    told = (one for one in kept if one.why != NOT_EVERY)
+    told = (one for one in kept if one.why != NOT_EVERY and not repeats(one))
     return [one for one in sorted(told, key=_rank) if one.likelihood is not Likelihood.HARDLY]

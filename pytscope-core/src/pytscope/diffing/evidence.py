@@ -14,6 +14,7 @@ from pytscope.diffing.differences import NOT_EVERY, changed
 from pytscope.diffing.facts import attempt_facts
 from pytscope.diffing.kinds import RATE
 from pytscope.diffing.numbers import small, told_apart
+from pytscope.diffing.restated import repeats
 from pytscope.diffing.roles import NUMBERS, ORDER, Role
 from pytscope.model.comparison import At, Difference, Kind, Likelihood
 from pytscope.model.records import Flag
@@ -146,13 +147,16 @@ class PairEvidence:
         return at.step == self.begin + 1
 
     def topic(self, kind: Kind, *, hardly: bool = False) -> list[Difference]:
-        """Differences of a kind that may change numbers; what one run lacks shows none."""
+        """Differences of a kind that may change numbers; what one run lacks shows none.
+
+        What only repeats another difference is left to that one.
+        """
         return [
             one
             for one in self.differences
             if one.kind is kind
             and one.why != NOT_EVERY
-            and (hardly or one.likelihood is not Likelihood.HARDLY)
+            and (hardly or not (one.likelihood is Likelihood.HARDLY or repeats(one)))
         ]
 
     def rates(self) -> list[Difference]:

@@ -10,6 +10,7 @@ import attrs
 
 from pytscope.diffing.metrics import STEP_TIME
 from pytscope.diffing.numbers import named, relative
+from pytscope.diffing.sight import least_seen, unclear
 from pytscope.model.comparison import Measured, Verdict
 from pytscope.model.wording import listed
 
@@ -31,12 +32,14 @@ class RegressionGate:
     Attributes:
         limit: The smallest relative worsening that counts, such as 0.05; 0 for
             any that is a regression.
+        typed: How it was written, where it was.
     """
 
     limit: float = 0.0
+    typed: str = attrs.field(default="", eq=False)
 
     def __str__(self) -> str:
-        return f"regression:{self.limit:.4g}" if self.limit else "regression"
+        return self.typed or (f"regression:{self.limit:.4g}" if self.limit else "regression")
 
 
 @attrs.frozen
@@ -55,8 +58,9 @@ def evaluated(
     that regressed by the limit or more fails the gate. It passes when every
     result was judged; a step time that nobody can judge does not hold up
     results that could be. What could not be judged is named, and never passes
-    by itself: verdicts that cannot tell, and intervals that reach beyond the
-    limit.
+    by itself: verdicts that cannot tell, intervals that reach beyond the
+    limit, and, without a limit, what is `unclear`. Where none is seen and there is
+    no limit, nothing is ruled out: the reason says what would have been seen.
 
     Args:
         gate: The gate.
@@ -73,9 +77,17 @@ def evaluated(
         return Gated.FAILED, _told(failed)
     if _having(Gated.NOT_EVALUATED, results) or not _having(Gated.PASSED, (*results, *times)):
         return Gated.NOT_EVALUATED, _told(open_) or "no result or step time that both have"
-    passed = _having(Gated.PASSED, (*results, *times))
-    said = f"no regression in {listed((j.metric for j in passed), _MOST)}"
+    said = _passed(gate, _having(Gated.PASSED, (*results, *times)))
     return Gated.PASSED, f"{said}; not evaluated: {_told(open_)}" if open_ else said
+
+
+def _passed(gate: RegressionGate, judged: Sequence[_Judged]) -> str:
+    """What was found not to be there, and what only was not seen."""
+    clear = [j for j in judged if not j.reason]
+    size = f" of {relative(gate.limit).lstrip('+')} or more" if gate.limit else ""
+    said = [f"no regression{size} in {listed((j.metric for j in clear), _MOST)}"] if clear else []
+    rest = _told(j for j in judged if j.reason)
+    return "; ".join(filter(None, (*said, rest)))
 
 
 def _having(gated: Gated, judged: Sequence[_Judged]) -> list[_Judged]:
@@ -109,7 +121,25 @@ def _outcome(measured: Measured, gate: RegressionGate) -> tuple[Gated, str]:
     if verdict is Verdict.NO_DIFFERENCE and _reaches(measured, gate.limit):
         limit = relative(gate.limit).lstrip("+")
         return Gated.NOT_EVALUATED, f"too few runs to rule out a regression of {limit}"
-    return Gated.PASSED, "not worse"
+    if verdict is Verdict.NO_DIFFERENCE and not gate.limit:
+        return _none_seen(measured)
+    return Gated.PASSED, ""
+
+
+def _none_seen(measured: Measured) -> tuple[Gated, str]:
+    """Of a gate without a limit: what was not seen, beside what would have been."""
+    least = least_seen(measured)
+    seen = f"{least} or more would have been seen" if least else ""
+    if unclear(measured):
+        size = (
+            "" if measured.relative is None else f" by {relative(measured.relative).lstrip('+-')}"
+        )
+        p = "" if measured.p is None else f", p {measured.p:.2g}"
+        said = f"worse{size}{p}: too few runs to tell whether that is chance"
+        return Gated.NOT_EVALUATED, f"{said}, {seen}" if seen else said
+    if seen:
+        return Gated.PASSED, f"none seen, {seen}"
+    return Gated.PASSED, "" if measured.low is not None else "none seen"
 
 
 def _reaches(measured: Measured, limit: float) -> bool:

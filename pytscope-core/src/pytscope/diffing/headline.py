@@ -8,6 +8,7 @@ from pytscope.analyses.units import count
 from pytscope.diffing.amounts import beyond_repeats, verdict_words
 from pytscope.diffing.numbers import sized
 from pytscope.diffing.parted import all_words
+from pytscope.diffing.restated import repeats
 from pytscope.model.comparison import Comparison, Likelihood, Measured, Verdict
 from pytscope.model.wording import listed
 
@@ -49,7 +50,7 @@ def _made_differently(comparison: Comparison) -> Iterable[str]:
     """What was different in the making of runs, where nothing else says it."""
     told = {key for d in comparison.divergences for cause in d.causes for key in cause.keys}
     telling = [d for d in comparison.differences if d.likelihood is not Likelihood.HARDLY]
-    rest = [d.key for d in telling if d.key not in told]
+    rest = [d.key for d in telling if d.key not in told and not repeats(d)]
     if rest:
         what = count(len(rest), f"{'other ' if told else ''}recorded fact")
         verb = "differs" if len(rest) == 1 else "differ"

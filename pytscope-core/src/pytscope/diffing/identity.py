@@ -105,7 +105,7 @@ def _settings(run: Run) -> dict[str, Any]:
 
 def _of_every_repeat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without those that repeats differ in."""
-    return {k: v for k, v in settings.items() if not (_is_seed(k) or _is_place(k))}
+    return {k: v for k, v in settings.items() if not (_is_seed(k) or is_place(k))}
 
 
 def _command(argv: Any) -> list[Any]:
@@ -121,7 +121,8 @@ def _is_seed(key: str) -> bool:
     return _SEED.search(_plain(key)) is not None
 
 
-def _is_place(key: str) -> bool:
+def is_place(key: str) -> bool:
+    """Whether a setting or an option is called by what it keeps a run in, or by its name."""
     return _OF_ONE_RUN.search(_plain(key)) is not None
 
 

@@ -91,6 +91,8 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Judgement:
     sd = float(away.std(ddof=1))
     error = sd / math.sqrt(len(away))
     test = f"paired t, {len(away)} pairs of runs of one seed"
+    if not away.any():
+        return Judgement(0.0, 0.0, 0.0, p=1.0, test=f"{test}, all equal", noise=0.0)
     if sd <= 0 and away[0]:  # of so many signs, chance makes all equal
         p = 2.0 ** (1 - len(away))
         test = f"exact sign test, {len(away)} pairs of runs of one seed"
@@ -109,7 +111,7 @@ def _student(
         difference + half,
         two_sided(away, freedom) if difference else 1.0,
         test,
-        smallest=visible(freedom) * error,
+        smallest=visible(freedom) * error if error > 0 else None,
         noise=noise,
     )
 

@@ -38,6 +38,8 @@ _RECORDED = (
      Kind.DATA, PERHAPS, "Workers draw random numbers of their own."),
     (r"torch\.loaders\[\d+\]\.(order\.)?(generator_)?seed", Kind.DATA, YES,
      "The order of the samples is drawn from it."),
+    (r"torch\.loaders\[\d+\]\.after_steps", Kind.DATA, PERHAPS,
+     "A loader is used from another step on."),
     (r"torch\.loaders", Kind.DATA, YES, "The loader makes other batches."),
     (r"torch\.initial_seed", Kind.SEED, YES, "Initial weights, order and dropout come from it."),
     (r"seeds\.PYTHONHASHSEED", Kind.SEED, PERHAPS, "Sets of texts are walked in another order."),

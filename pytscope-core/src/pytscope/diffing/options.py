@@ -9,7 +9,7 @@ import attrs
 
 from pytscope.analysis.options import AnalyzeOptions
 from pytscope.diffing.gate import RegressionGate
-from pytscope.diffing.identity import seed_of
+from pytscope.diffing.identity import same_recording, seed_of
 from pytscope.diffing.noise import NoiseStore
 from pytscope.model.comparison import LeftOut
 from pytscope.model.errors import PytscopeError, UsageError
@@ -82,7 +82,7 @@ class Compared:
         One that cannot be read is left out where two or more can, and one of each arm.
 
         Raises:
-            UsageError: There is nothing to compare with.
+            UsageError: There is nothing to compare with, or a run is in both arms.
             PytscopeError: Of the first run that cannot be read, where too few can.
         """
         given = (*first, *second)
@@ -91,6 +91,8 @@ class Compared:
             raise UsageError(msg)
         unread = {at: one for at, one in enumerate(given) if isinstance(one, Unread)}
         runs = {at: one for at, one in enumerate(given) if isinstance(one, Run)}
+        if second:
+            _must_be_apart(runs, cls.letters(len(given)), len(first))
         arms = [int(at >= (len(first) if second else 1)) for at in range(len(given))]
         labels = cls.letters(len(given))
         if not _enough([arms[at] for at in runs], grouped=bool(second)):
@@ -150,6 +152,23 @@ class Compared:
         return tuple(
             (_counterpart(place, first, seeds), place) for place in range(first, len(seeds))
         )
+
+
+def _must_be_apart(runs: Mapping[int, Run], labels: Sequence[str], first: int) -> None:
+    """Let no run be a repeat of both arms: it would make them look alike.
+
+    Raises:
+        UsageError: One is.
+    """
+    for at, one in runs.items():
+        for other, run in runs.items():
+            apart = not at < first <= other or one.path != run.path or not one.path
+            if not apart and same_recording(one, run):
+                msg = (
+                    f"{labels[at]} and {labels[other]} are one run ({run.path}): "
+                    "a run stands on one side of --vs alone"
+                )
+                raise UsageError(msg)
 
 
 def _enough(arms: Sequence[int], *, grouped: bool) -> bool:

@@ -30,7 +30,8 @@ def panels(comparison: Comparison, *, detailed: bool = False) -> tuple[Panel, ..
 
     Args:
         comparison: What was found.
-        detailed: Whether to show facts that hardly change numbers as well.
+        detailed: Whether to show facts that hardly change numbers, and tests of phases, as
+            well.
     """
     sides = comparison.sides
     return (
@@ -38,7 +39,7 @@ def panels(comparison: Comparison, *, detailed: bool = False) -> tuple[Panel, ..
         provenance_panel(comparison, detailed=detailed),
         divergence_panel(comparison.divergences),
         outcomes_panel(comparison.outcomes, sides, comparison.not_compared),
-        timings_panel(comparison.timings, sides),
+        timings_panel(comparison.timings, sides, detailed=detailed),
         shared_panel(comparison),
         findings_panel(comparison),
     )

@@ -8,9 +8,11 @@ from typing import Any
 
 from pytscope.diffing.kinds import RATE
 from pytscope.diffing.words import last_part, words_of
-from pytscope.model.comparison import ABSENT, Difference
+from pytscope.model.comparison import ABSENT, NOT_GIVEN, Difference
 from pytscope.model.wording import listed
 
+REPEATS = "It repeats "
+"""How the reason begins of a difference that another one says, too."""
 _TOP = "argv."
 _WORDS = ("argv.words",)
 _TOKEN = re.compile(r"[^\s=,:;'\"{}\[\]()]+")
@@ -45,6 +47,11 @@ def restated(one: Difference, found: Sequence[Difference]) -> str | None:
     return listed(said, 4) if said else None
 
 
+def repeats(one: Difference) -> bool:
+    """Whether a difference was found to say only what another one says, too."""
+    return one.why.startswith(REPEATS)
+
+
 def _tokens(value: Any) -> Iterator[str]:
     for word in value if isinstance(value, list) else [value]:
         yield from _TOKEN.findall(str(word))
@@ -58,7 +65,7 @@ def _named_alike(one: Difference, other: Difference) -> bool:
 def _given(one: Difference, other: Difference) -> bool:
     """Whether every run that was given an option has its value as a setting."""
     pairs = zip(one.values, other.values, strict=True)
-    return all(mine == ABSENT or _alike(mine, value) for mine, value in pairs)
+    return all(mine in (ABSENT, NOT_GIVEN) or _alike(mine, value) for mine, value in pairs)
 
 
 def _texts_alike(texts: Sequence[str], values: Sequence[Any]) -> bool:

@@ -12,6 +12,7 @@ from pytscope.gates.baseline_file import read_baseline_file
 from pytscope.gates.demands import demand
 from pytscope.gates.judging import Against, Written, judged, judged_findings
 from pytscope.gates.panel import gate_panel
+from pytscope.gates.scalar_metrics import evaluated_alone
 from pytscope.gates.vocabulary import Vocabulary
 from pytscope.model.errors import UsageError
 from pytscope.model.findings import Severity
@@ -84,8 +85,25 @@ def _severity(named: str | Severity | None) -> Severity | None:
     return None if named == "never" else Severity.named(named)
 
 
+def unusable_for(run: Run, asked: Budgets) -> str:
+    """Why a run without a usable step cannot be judged; empty for one that can.
+
+    Values of evaluations outside of training need no step: a folder in which only a test was
+    recorded can be held to them, where nothing else is asked.
+
+    Args:
+        run: The run as it was analysed.
+        asked: What it is to be held to.
+    """
+    reason = unusable_reason(run)
+    if not reason or asked.updating or asked.fail_on is not None or not asked.written:
+        return reason
+    metrics = [one.demand.metric for one in asked.written]
+    return "" if all(evaluated_alone(run, metric) for metric in metrics) else reason
+
+
 def gate_of(report: Report, run: Run, asked: Budgets) -> Gate:
-    """Judge a run; one without a usable step fails, whatever is asked of it.
+    """Judge a run; one that is not usable for what is asked fails.
 
     Args:
         report: Its analysis.
@@ -97,7 +115,7 @@ def gate_of(report: Report, run: Run, asked: Budgets) -> Gate:
     """
     vocabulary = Vocabulary.of(report, run)
     against = Against(asked.baseline, asked.updating)
-    unusable = unusable_reason(run)
+    unusable = unusable_for(run, asked)
     rows = [_unusable(unusable)] if unusable else []
     rows += [judged(one, vocabulary, against) for one in asked.written]
     if asked.fail_on is not None:

@@ -90,7 +90,12 @@ def record_metrics(facts: Facts) -> Iterator[Metric]:
         ("ranks.missing", "count", "ranks that left none", "ranks_missing"),
         ("attempts", "count", "attempts analysed", "attempts"),
         ("finished", "", "1 when every rank wrote its end, else 0", "finished"),
-        ("recording.share", "share", "part of the wall that recording took, at least", "overhead_share"),
+        (
+            "recording.share",
+            "share",
+            "part of the wall that recording took, at least",
+            "overhead_share",
+        ),
     ):
         yield Metric(name, unit, about, partial(_record, coverage, field))
 

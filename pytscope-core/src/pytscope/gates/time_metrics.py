@@ -10,7 +10,7 @@ from pytscope.analyses.interruptions import Interruptions
 from pytscope.analyses.timing import PhaseTiming, Timing
 from pytscope.analyses.units import count
 from pytscope.gates.reading import Facts, Metric, Reading, absent, given
-from pytscope.model.records import PHASES
+from pytscope.model.records import NOT_TRAINING, PHASES
 from pytscope.model.wording import closest
 from pytscope.runs.run import Ints
 from pytscope.stats import quantile_interval
@@ -90,6 +90,8 @@ def phase_metrics(facts: Facts, phase: str) -> Iterator[Metric]:
         about = f"{_OF_PHASE[ending]} {phase}"
         if ending in ("ms.median", "ms.p95"):
             about += ", of the steps that have it"
+        if ending == "share" and phase in NOT_TRAINING:
+            about += f"; of the whole wall: budget.{phase}.share"
         name = f"{phase}.{ending}" if ending == "share" else f"{phase}_{ending}"
         yield Metric(name, unit, about, partial(_phase, facts, timing, phase, ending))
 

@@ -50,7 +50,7 @@ class Difference:
         kind: What it is about.
         likelihood: Whether it changes numbers.
         values: One a run, in the order of the runs: plain values; `ABSENT`
-            where the run has none.
+            where the run has none, `NOT_GIVEN` of an option that was not given.
         why: A sentence on what it does to numbers, or an empty string.
         within: Whether it differs between runs of one arm too.
     """
@@ -65,6 +65,8 @@ class Difference:
 
 ABSENT = "(not recorded)"
 """Stands for a value that a run did not record."""
+NOT_GIVEN = "(not given)"
+"""Stands for the value of an option that is not on the recorded command line of a run."""
 
 
 @attrs.frozen

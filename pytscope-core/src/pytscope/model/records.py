@@ -27,6 +27,9 @@ PHASES = (
 )
 """The phases pytscope itself names, in the order in which it shows them."""
 
+LOGGED = ("loss", "grad_norm", "lr", "tokens", "samples")
+"""Names that `log` knows, so that a series called so is what was logged and no phase."""
+
 COUNTS = frozenset(("tokens", "samples"))
 """Logged names whose values add up within a step; of any other the last one counts."""
 

@@ -266,7 +266,7 @@ class Profiler(Recorder):
             "flops_per_step": amount("flops_per_step", given["flops_per_step"], self._say),
             "peak_flops": amount("peak_flops", given["peak_flops"], self._say),
             "environment": environment,
-            **{key: given[key] for key in ("evaluates",) if key in given},
+            **({"evaluates": given["evaluates"]} if "evaluates" in given else {}),
         }
         attempt = self._opened.attempt
         self._writer.begin(run_record(rank, attempt, step, began, self._config, fields))

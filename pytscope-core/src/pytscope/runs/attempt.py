@@ -114,6 +114,7 @@ class Evaluation:
         values: What it found, by name.
         lost_ns: Measured time whose records are gone.
         finished: Whether it wrote its end.
+        live: Whether it is being recorded.
         events: Rare records, as they were written, each with a `kind`.
     """
 
@@ -126,6 +127,7 @@ class Evaluation:
     values: Mapping[str, int | float] = attrs.field(factory=dict)
     lost_ns: int = 0
     finished: bool = True
+    live: bool = False
     events: tuple[Mapping[str, Any], ...] = attrs.field(default=(), repr=False)
 
     @property

@@ -18,7 +18,7 @@ from pytscope.runs.codec import HeaderError, structure
 from pytscope.runs.headers import LogEvent
 from pytscope.runs.rank_columns import RankColumns
 from pytscope.runs.recorded import RecordedAttempt
-from pytscope.runs.run import Ints
+from pytscope.runs.run import Ints, ReadNote
 
 PROCESS = ("host", "pid")
 
@@ -26,13 +26,15 @@ PROCESS = ("host", "pid")
 def training(recorded: Mapping[int, Sequence[RecordedAttempt]]) -> dict[int, list[int]]:
     """Places of the attempts of each rank that trained, or were to.
 
-    Where there is none in the whole run, the last evaluation of each rank stands for it.
+    Where there is none in the whole run, the last attempt of each rank stands for it. One
+    whose first line is gone and that has no step may have been an evaluation: it is none
+    of them, so that it cannot stand in front of what was trained.
 
     Args:
         recorded: What each rank's file holds.
     """
     found = {
-        rank: [i for i, one in enumerate(attempts) if not one.evaluates]
+        rank: [i for i, one in enumerate(attempts) if not (one.evaluates or one.nameless)]
         for rank, attempts in recorded.items()
     }
     if any(found.values()):
@@ -40,8 +42,24 @@ def training(recorded: Mapping[int, Sequence[RecordedAttempt]]) -> dict[int, lis
     return {rank: [len(attempts) - 1] for rank, attempts in recorded.items() if attempts}
 
 
+def left_out(
+    rank: int, recorded: Sequence[RecordedAttempt], trained: Sequence[int]
+) -> Iterator[ReadNote]:
+    """A note on each attempt of a rank that is neither among the trained nor an evaluation."""
+    for place, one in enumerate(recorded):
+        if one.nameless and place not in trained:
+            wall_ns = account(one, [], 0, None).wall_ns
+            text = f"an attempt of rank {rank} that lost its first line, without a step"
+            yield ReadNote("damaged", f"{text} and {wall_ns / 1e9:.3f} s long, is left out", rank)
+
+
 def beside(
-    rank: int, recorded: Sequence[RecordedAttempt], trained: Sequence[int], kept: Mapping[int, int]
+    rank: int,
+    recorded: Sequence[RecordedAttempt],
+    trained: Sequence[int],
+    kept: Mapping[int, int],
+    *,
+    live: bool = False,
 ) -> Iterator[Evaluation]:
     """The evaluations of a rank that belong to some of its attempts, in order.
 
@@ -50,12 +68,13 @@ def beside(
         recorded: What its file holds.
         trained: Places of its attempts, as `training` gives them.
         kept: Places of the attempts that are looked at, and their numbers.
+        live: Whether the last one of the file is being recorded.
     """
     for place, one in enumerate(recorded):
         if one.evaluates:
             number = kept.get(_owner(place, recorded, trained))
             if number is not None:
-                yield _evaluation(rank, number, one)
+                yield _evaluation(rank, number, one, live=live and one is recorded[-1])
 
 
 def _owner(place: int, recorded: Sequence[RecordedAttempt], trained: Sequence[int]) -> int:
@@ -76,7 +95,7 @@ def _process(recorded: RecordedAttempt) -> tuple[Any, ...] | None:
     return None if None in told else told
 
 
-def _evaluation(rank: int, number: int, recorded: RecordedAttempt) -> Evaluation:
+def _evaluation(rank: int, number: int, recorded: RecordedAttempt, *, live: bool) -> Evaluation:
     attempt = account(recorded, [], number, None).attempt
     return Evaluation(
         kind=recorded.evaluates,
@@ -88,6 +107,7 @@ def _evaluation(rank: int, number: int, recorded: RecordedAttempt) -> Evaluation
         values=_values(recorded),
         lost_ns=attempt.lost_ns,
         finished=attempt.finished,
+        live=live,
         events=attempt.events,
     )
 

@@ -77,6 +77,11 @@ class RecordedAttempt:
         return kind if kind and not self.blocks else ""
 
     @property
+    def nameless(self) -> bool:
+        """Whether neither a first line nor a step tells what it was of."""
+        return self.run is None and not self.blocks
+
+    @property
     def start_epoch_ns(self) -> int:
         """Time of day of its start; 0 when no record tells."""
         if self.run is not None:

@@ -22,6 +22,7 @@ from pytscope.runs.attempt import Attempt, Evaluation, Gap, OpenState, Span
 from pytscope.runs.column_store import Bools, ColumnStore, Floats, Ints, exact_sum, read_only
 from pytscope.runs.last_pass import last_pass
 from pytscope.runs.notes import ReadNote
+from pytscope.runs.series import SeriesKind, named
 
 __all__ = [
     "Attempt",
@@ -359,33 +360,27 @@ class Run:
         by_wall = sorted(stepped or self.timelines, key=lambda t: (t.measured_ns, t.rank))
         return by_wall[(len(by_wall) - 1) // 2]
 
-    def series(self, name: str, rank: int | None = None) -> tuple[Ints, Floats]:
+    def series(
+        self, name: str, rank: int | None = None, *, kind: SeriesKind | None = None
+    ) -> tuple[Ints, Floats]:
         """A logged scalar, memory column or phase over steps.
 
         Args:
-            name: `loss`, `wall`, a phase, or any logged name.
+            name: `wall`, a phase, or any logged name.
             rank: Rank; the lowest one present by default.
+            kind: "logged" for what was logged or collected alone, "phase" for phases and
+                `wall` alone. By default what was logged comes first (not before the real
+                `wall`), and `loss`, `grad_norm`, `lr`, `tokens`, `samples` are never a phase.
 
         Returns:
             Step numbers, ascending, and values, of one length; of a step that was done
-            again the last time counts.
-            Phases and `wall` are in seconds.
+            again the last time counts. Phases and `wall` are in seconds.
 
         Raises:
-            KeyError: Nothing of that name was recorded.
+            KeyError: Nothing of that name and kind was recorded.
         """
         timeline = self.timelines[0] if rank is None else self.rank(rank)
-        if name == "wall":
-            rows, values = np.arange(len(timeline)), timeline.wall_ns * 1e-9
-        elif name in timeline.scalars:
-            rows, values = timeline.column("scalar", name)
-        elif name in timeline.memory:
-            rows, values = timeline.column("memory", name)
-        elif name in timeline.phases:
-            rows, values = np.arange(len(timeline)), timeline.phase_ns(name) * 1e-9
-        else:
-            raise KeyError(name)
-        return last_pass(timeline, rows, np.asarray(values, np.float64))
+        return last_pass(timeline, *named(timeline, name, kind))
 
 
 @functools.lru_cache(256)

@@ -25,7 +25,8 @@ def unusable_reason(run: Run) -> str:
     if not total:
         open_steps = [a.open_state for t in run.timelines for a in t.attempts if a.open_state]
         inside = f"; step {open_steps[-1].step} was open" if open_steps else ""
-        return f"no usable step: {run.path} holds no completed step{inside}"
+        alone = "; all it holds are evaluations outside of a training" if _untrained(run) else ""
+        return f"no usable step: {run.path} holds no completed step{inside}{alone}"
     warm = sum(int(timeline.has(Flag.WARMUP).sum()) for timeline in run.timelines)
     slowed = sum(int((~t.rated & ~t.has(Flag.WARMUP | Flag.REDONE)).sum()) for t in run.timelines)
     redone = total - warm - slowed
@@ -33,3 +34,7 @@ def unusable_reason(run: Run) -> str:
     said += [f"{slowed} whose FLOPs were counted"] if slowed else []
     said += [f"{redone} done again later"] if redone else []
     return f"no usable step: of {total} steps found, {' and '.join(said)}"
+
+
+def _untrained(run: Run) -> bool:
+    return any(note.kind == "evaluations_alone" and note.rank is None for note in run.notes)

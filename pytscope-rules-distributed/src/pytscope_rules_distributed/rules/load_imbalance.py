@@ -85,22 +85,19 @@ def load_imbalance(
     explains = recoverable(budget, "straggler_wait")
     loaded = list(_loaded(stragglers, min_share, explains))
     differ = list(_uneven_batches(stragglers, min_share, explains))
-    yield from (
-        _together(loaded[0], differ[0], stragglers.wall_ns)
-        if loaded and differ
-        else (*loaded, *differ)
-    )
+    if loaded and differ:
+        yield _together(loaded[0], differ[0], stragglers.wall_ns)
+    else:
+        yield from (*loaded, *differ)
     if stages is not None:
         yield from _uneven_stages(stages, min_share, explains)
 
 
-def _together(loaded: Finding, differ: Finding, wall_ns: int) -> Iterator[Finding]:
+def _together(loaded: Finding, differ: Finding, wall_ns: int) -> Finding:
     """One finding of ranks that have more to do, and of batches that differ beyond that."""
-    if loaded.cost_s is None or differ.cost_s is None:
-        return
-    cost = loaded.cost_s.value + differ.cost_s.value
+    cost = sum(one.cost_s.value for one in (loaded, differ) if one.cost_s is not None)
     share = percent(cost * 1e9 / max(wall_ns, 1))
-    yield attrs.evolve(
+    return attrs.evolve(
         differ,
         severity=severity_of(cost * 1e9, wall_ns),
         title=f"Batches differ between ranks: {share} of step time is lost",
@@ -181,18 +178,18 @@ def _uneven_batches(
         "waiting for the slowest",
         detail=(
             f"The slowest rank of a step takes {duration(held / max(stragglers.ranks.steps, 1))} "
-            f"longer than the median one, on average. {why}"
+            f"longer than {stragglers.usual} one, on average. {why}"
         ),
         cost_s=cost / 1e9,
         evidence=[
-            Evidence("slowest rank beyond the median, all steps", held / 1e9, "s"),
+            Evidence(f"slowest rank beyond {stragglers.usual}, all steps", held / 1e9, "s"),
             Evidence("typical difference from peers", round(stragglers.spread * 100, 1), "%"),
         ],
         fix=(
             "Give each rank the same number of tokens a step: sort or bucket by length across "
             "ranks, or pack sequences; log(tokens=...) on each rank shows whether it helps."
         ),
-        verify="record the run again: the slowest rank is closer to the median in RANKS",
+        verify=f"record the run again: the slowest rank is closer to {stragglers.usual} in RANKS",
         explains=explains,
     )
 

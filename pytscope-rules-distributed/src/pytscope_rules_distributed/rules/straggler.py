@@ -17,9 +17,11 @@ from pytscope.plugins.thresholds import Bounds
 from pytscope_rules_distributed.columns import COMPUTE_PHASES
 from pytscope_rules_distributed.effects import MIN_SLOWDOWN
 from pytscope_rules_distributed.finding_out import MOST_EXPLAINED
-from pytscope_rules_distributed.rules.recoverable import recoverable
+from pytscope_rules_distributed.nodes import SlowNode
+from pytscope_rules_distributed.rules.recoverable import line_of, phase_rules, recoverable
 from pytscope_rules_distributed.rules.severities import severity_of
 from pytscope_rules_distributed.stragglers import Straggler, Stragglers
+from pytscope_rules_distributed.topology import Place, crowded
 
 TOO_NOISY = 0.30
 """Slowdown that has to be visible for the rule to pass."""
@@ -42,6 +44,17 @@ FIXES = {
 ALONE_FIX = (
     "Look at what this rank does in {} and the others do not, or do faster; then do it less often, "
     "in a thread, or have the ranks take turns."
+)
+ONLY_HERE_FIX = (
+    "Look for code that this rank alone runs{}: a branch on the rank, a hook, metrics, printing."
+)
+SHARED_FIX = (
+    "On {} {} share {}: give each rank processors of its own, or start fewer ranks, and record "
+    "the run again."
+)
+PROCESSOR_FIX = (
+    "Then look at the rank's processor: the cores its process is bound to, its number of threads "
+    "(OMP_NUM_THREADS), other processes on them."
 )
 DEVICE_FIX = (
     "Look at the rank's device: clocks, temperature and power limit, ECC errors, other processes "
@@ -98,14 +111,17 @@ def straggler(
         at the other's own time). Severity
         by cost over the steps' time: high from 0.20, medium from 0.08, low from 0.02; low
         at most below 10 ms. It accounts for TIMING.BACKWARD_HEAVY, where waiting hides inside
-        backward, for TIMING.JITTER, and for EFFICIENCY.RECOVERABLE where the largest line
-        of that is `straggler_wait` or, on a slow rank, that of the phase it is slow in.
+        backward, for TIMING.JITTER, for the rule on the phase that a slow rank is slow in
+        where that is of this rank, as DIST.PAUSE does, and for EFFICIENCY.RECOVERABLE where
+        the largest line of that is `straggler_wait` or, on a slow rank, that of its phase.
         False-positive rate: at most 1 % (95 % upper bound) in 300 runs each of 2, 4, 8, 64
         and 1,024 ranks and of 60, 300 and 1,000 steps, of independent and of AR(1) noise up
         to rho 0.9. `python bench/rates_distributed.py` prints every family.
 
     Fix:
-        By phase; the finding says which. A slow device: clocks, heat, power limit, other
+        By phase; the finding says which. Compute without an accelerator, or where a host
+        runs more ranks than it has processors: first code that only this rank runs, and
+        the processors that ranks share. A slow device: clocks, heat, power limit, other
         processes; swap it. Data: this rank's shard, disk and workers. Any other phase, and
         unnamed time: what only this rank does (logging, saving). A node: take it out,
         test it alone.
@@ -141,7 +157,7 @@ def straggler(
         detail=" ".join(_detail(stragglers, slow)),
         cost_s=cost,
         evidence=tuple(_evidence(stragglers, slow)),
-        fix=_fix(_culprits(stragglers, slow)[0]),
+        fix=_fix(stragglers.ranks.places, _culprits(stragglers, slow)[0]),
         verify="record the run again: the rank's own time in RANKS is that of its peers",
         steps=[(stragglers.ranks.first_step, stragglers.ranks.last_step)]
         if any(one.persistent for one in slow)
@@ -151,6 +167,7 @@ def straggler(
             "TIMING.BACKWARD_HEAVY",
             "TIMING.JITTER",
             *recoverable(budget, *_lines(slow, budget)),
+            *_same_seconds(slow, budget),
         ),
     )
 
@@ -160,7 +177,14 @@ def _lines(named: Sequence[Straggler], budget: Budget | None) -> Iterator[str]:
     yield "straggler_wait"
     for one in named:
         if budget is not None and one.rank == budget.shown_rank:
-            yield "data_stall" if one.phase == "data" else one.phase
+            yield line_of(one.phase)
+
+
+def _same_seconds(named: Sequence[Straggler], budget: Budget | None) -> Iterator[str]:
+    """Rules on the phases that the slow ranks are slow in, where they look at those ranks."""
+    for one in named:
+        shown = budget is not None and one.rank == budget.shown_rank
+        yield from phase_rules(one.phase, shown=shown)
 
 
 def _ranks(stragglers: Stragglers, named: Sequence[Straggler]) -> tuple[int, ...]:
@@ -174,16 +198,21 @@ class _Culprit:
     """A node, or a rank beside those of nodes.
 
     Attributes:
-        who: How it is named.
-        takes: The same with a verb, for a sentence.
+        node: The node, or None for a rank.
         slowdown: Part by which it takes longer.
-        ones: Its slow ranks.
+        ones: Its slow ranks, at least one.
     """
 
-    who: str
-    takes: str
+    node: SlowNode | None
     slowdown: float
     ones: tuple[Straggler, ...]
+
+    @property
+    def takes(self) -> str:
+        """How a sentence on it begins."""
+        if self.node is None:
+            return f"Rank {self.ones[0].rank} takes"
+        return f"The ranks of node {self.node.host} take"
 
     @property
     def phase(self) -> str:
@@ -195,16 +224,14 @@ class _Culprit:
 
 def _culprits(stragglers: Stragglers, named: Sequence[Straggler]) -> list[_Culprit]:
     """Nodes, and ranks that are slow beside them, slowest first."""
-    found = []
-    for node in stragglers.nodes:
-        who = f"node {node.host} ({ranks_named(node.ranks)})"
-        if ones := tuple(one for one in named if one.rank in node.ranks):
-            found.append(_Culprit(who, f"The ranks of node {node.host} take", node.slowdown, ones))
-    of_nodes = {one.rank for culprit in found for one in culprit.ones}
-    for one in named:
-        if one.rank not in of_nodes:
-            who = f"rank {one.rank}"
-            found.append(_Culprit(who, f"Rank {one.rank} takes", one.effect.slowdown, (one,)))
+    nodes = [
+        _Culprit(node, node.slowdown, ones)
+        for node in stragglers.nodes
+        if (ones := tuple(one for one in named if one.rank in node.ranks))
+    ]
+    of_nodes = {one.rank for culprit in nodes for one in culprit.ones}
+    alone = (one for one in named if one.rank not in of_nodes)
+    found = [*nodes, *(_Culprit(None, one.effect.slowdown, (one,)) for one in alone)]
     return sorted(found, key=lambda culprit: -culprit.slowdown)
 
 
@@ -216,10 +243,10 @@ def _title(stragglers: Stragglers, named: Sequence[Straggler]) -> str:
     if stragglers.two or len(stragglers.peers(named[0].rank)) == 1:
         (other,) = stragglers.peers(named[0].rank)
         return f"Rank {named[0].rank} takes {longer} longer than rank {other}{for_load}"
-    nodes = [culprit.who for culprit in culprits if culprit.who.startswith("node")]
-    alone = [culprit.ones[0].rank for culprit in culprits if culprit.who.startswith("rank")]
-    parts = [*nodes, *([ranks_named(tuple(sorted(alone)))] if alone else [])]
-    who = " and ".join(parts)
+    nodes = (culprit.node for culprit in culprits if culprit.node is not None)
+    parts = [f"node {node.host} ({ranks_named(node.ranks)})" for node in nodes]
+    alone = sorted(culprit.ones[0].rank for culprit in culprits if culprit.node is None)
+    who = " and ".join([*parts, *([ranks_named(tuple(alone))] if alone else [])])
     verb = "hold" if len(culprits) > 1 else "holds"
     where = f", mostly in {worst.phase}" if worst.phase else ""
     up_to = "" if len(culprits) == 1 else "up to "
@@ -236,7 +263,9 @@ def _detail(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[str]
         yield f"So do {count(len(culprits) - MOST_TOLD, 'rank')} more."
     if stragglers.saving_own is not None:
         share = stragglers.saving_own.value * 1e9 / max(stragglers.wall_ns, 1)
-        yield f"{_if_alike(stragglers, named)} the steps would take {percent(share)} less."
+        alike = f"{_if_alike(stragglers, named)} the steps would take {percent(share)} less"
+        whole = duration(stragglers.wall_ns)
+        yield f"{alike}: the cost, of the {whole} that the steps compared took."
     if len(stragglers.peers(named[0].rank)) == 1:
         yield "Of two ranks nothing tells which is the odd one."
     if not stragglers.load_name:
@@ -296,10 +325,28 @@ def _evidence(stragglers: Stragglers, named: Sequence[Straggler]) -> Iterator[Ev
     yield Evidence(f"slowest rank beyond {stragglers.usual}, all steps", total, "s")
 
 
-def _fix(worst: _Culprit) -> str:
-    if worst.who.startswith("node"):
+def _fix(places: Sequence[Place], worst: _Culprit) -> str:
+    """What to look at first: code and shared processors before a device is suspected."""
+    if worst.node is not None:
         return NODE_FIX
-    phase = worst.phase
+    phase, place = worst.phase, next(p for p in places if p.rank == worst.ones[0].rank)
+    shared = _shared(places, place)
     if phase in FIXES:
-        return FIXES[phase]
-    return ALONE_FIX.format(phase) if phase and phase not in COMPUTE_PHASES else DEVICE_FIX
+        return " ".join([FIXES[phase], *shared])
+    if phase and phase not in COMPUTE_PHASES:
+        return " ".join([ALONE_FIX.format(phase), *shared])
+    no_device = place.accelerator == ""
+    if not (no_device or shared):
+        return DEVICE_FIX
+    here = ONLY_HERE_FIX.format(f" in {phase}" if phase else "")
+    return " ".join([here, *shared, PROCESSOR_FIX if no_device else DEVICE_FIX])
+
+
+def _shared(places: Sequence[Place], place: Place) -> tuple[str, ...]:
+    """A sentence on a rank's host where that has fewer processors than ranks."""
+    for host in crowded(places):
+        if place.rank in host.ranks:
+            cpus = min(p.cpus for p in places if p.rank in host.ranks and p.cpus is not None)
+            ranks = count(len(host.ranks), "rank")
+            return (SHARED_FIX.format(host.name, ranks, count(cpus, "processor")),)
+    return ()

@@ -7,7 +7,7 @@ it stays, and ours under it passes calls through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,11 +46,12 @@ def put(owner: Any, name: str, value: Any) -> Undo:
     return undo
 
 
-def together(undo: Iterable[Undo]) -> Undo:
-    """Several undoings as one, the last first; more may come to them meanwhile."""
+def together(undo: list[Undo]) -> Undo:
+    """Several undoings as one, the last first and each once; more may come to them meanwhile."""
 
     def take_out() -> None:
-        for part in reversed(tuple(undo)):
+        while undo:
+            part = undo.pop()
             with harmless("restoring PyTorch"):
                 part()
 

@@ -71,7 +71,7 @@ def draws(drawn: Callable[[Any, Any], None]) -> Undo:
     base = _module._BaseDataLoaderIter  # noqa: SLF001  # the one class of its iterators
     draw = vars(base).get(NAME)
     if draw is None:
-        return together(())
+        return together([])
 
     @functools.wraps(draw)
     def _next_index(self: Any) -> Any:

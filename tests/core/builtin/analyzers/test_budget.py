@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytscope.analyses import Budget, BudgetPart
 from pytscope.builtin.analyzers import budget
+from pytscope.model.panels import Meter
 from pytscope.model.records import Flag
 from pytscope.testing import make_run
 from tests.core.builtin.analyzers.test_timing import loose
@@ -362,3 +363,18 @@ def test_a_clock_that_went_back_is_impossible():
     account = made(make_run({"forward": 10}, steps=2, last_attempt={"lost_ns": -5}))
     assert account.ns("lost") == -5
     assert [seen.kind for seen in account.impossible] == ["clock"]
+
+
+def test_what_of_a_line_lies_outside_of_the_steps_is_told_where_it_is_much():
+    run = make_run(
+        {"forward": 10, "eval": [300 if i == 50 else 0 for i in range(100)]},
+        startup=[("eval", 50)],
+        shutdown=[("eval", 100), ("data", 10), ("eval", 40), ("other", 5), ("gc", 5)],
+    )
+    known = made(run)
+    (outside,) = known.around.values()
+    assert (outside.before, outside.before_ns, outside.after) == (1, 50_000_000, 1)
+    assert outside.after_ns == 150_000_000
+    notes = {row.label: row.note for row in known.panel().rows if isinstance(row, Meter)}
+    assert notes["eval"] == "50.0 ms before the first and 150 ms after the last step"
+    assert {notes[name] for name in ("compute", "other", "shutdown")} == {""}

@@ -35,6 +35,20 @@ def test_evaluations_and_checkpoints_are_told_with_their_period():
     assert found["eval"].explains == ("step_time", "memory")
 
 
+def test_those_before_the_first_step_and_after_the_last_are_counted_and_placed():
+    shutdown = [("eval", 100), ("log", 1), ("eval", 100), ("checkpoint", 5)]
+    run = make_run({"forward": 10, "eval": every(100, 300, 50)}, shutdown=shutdown)
+    mask = event_mask(run)
+    assert mask.panel().headline == (
+        "eval 3 (2 between steps, 1 after the last) · "
+        "checkpoint 1 (1 after the last)   (known causes)"
+    )
+    evaluation, saved = mask.panel().rows[0].rows
+    assert evaluation[:4] == ("eval", "3", "-", "50, 150, 1 after the last")
+    assert saved[:4] == ("checkpoint", "1", "-", "1 after the last")
+    assert mask.event("eval").count == 2
+
+
 def test_an_evaluation_accounts_for_its_step_and_the_next():
     mask = event_mask(make_run({"forward": 10, "eval": every(50, 300, 49)}))
     steps = np.array([48, 49, 50, 51])

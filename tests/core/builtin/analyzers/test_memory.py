@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import numpy as np
 import pytest
 
@@ -96,8 +97,13 @@ def test_only_the_attempt_with_most_steps_is_looked_at():
 
 
 def test_nothing_sampled_is_not_measured():
-    with pytest.raises(NotMeasured, match="collect_memory"):
+    with pytest.raises(NotMeasured, match="collect_memory=True, which needs pytscope-torch"):
         memory(make_run({"forward": 1}))
+    there = attrs.evolve(
+        make_run({"forward": 1}), environment={"packages": {"pytscope-torch": "0.3.0"}}
+    )
+    with pytest.raises(NotMeasured, match=r"collect_memory=True$"):
+        memory(there)
 
 
 def test_the_model_and_the_device_are_told():

@@ -7,6 +7,7 @@ import pytest
 
 from pytscope.builtin.rules import too_few_steps
 from pytscope.model.findings import Severity
+from pytscope.recording.writer import NO_STEP
 from pytscope.testing import assert_fires, assert_quiet, make_run
 
 
@@ -28,13 +29,23 @@ def test_a_warm_up_longer_than_the_run_is_medium_and_says_what_to_do():
 def test_an_empty_run_is_medium():
     (finding,) = assert_fires(too_few_steps, make_run({"forward": []}))
     assert finding.severity is Severity.MEDIUM
-    assert "--steps" in finding.fix
+    assert "prof.step()" in finding.fix
+    assert "--steps" not in finding.fix
+
+
+def test_marks_that_nothing_ended_are_named_as_the_cause():
+    event = {"kind": "warning", "t": 5, "message": NO_STEP}
+    run = make_run({"forward": []}, last_attempt={"events": (event,)})
+    (finding,) = assert_fires(too_few_steps, run)
+    assert finding.title == "Nothing ended a step"
+    assert finding.fix.startswith("Wrap each iteration in `with prof.step():`")
 
 
 def test_a_window_is_mentioned():
     run = attrs.evolve(make_run({"forward": 10}, steps=5), window=(0, 4))
     (finding,) = assert_fires(too_few_steps, run)
     assert "in the window asked for" in finding.detail
+    assert finding.fix == "Widen --steps, or record more steps."
 
 
 def test_enough_steps_are_quiet_and_the_number_can_be_set():

@@ -119,7 +119,8 @@ def test_axes_at_different_times_are_quiet():
 
 def test_many_joint_onsets_are_one_finding():
     at = [60, 61, 133, 190, 191, 192, 287, 402]
-    run = upset(at=at, step_time=1.0, steps=500, scalars={"lr": 3e-4})
+    lr = [3e-4 if i < 80 else 1e-4 for i in range(500)]
+    run = upset(at=at, step_time=1.0, steps=500, scalars={"lr": lr})
     (finding,) = assert_fires(correlated_instability, run)
     assert "5 times: loss + grad norm" in finding.title
     assert len(finding.steps) == 5
@@ -320,6 +321,12 @@ def test_odd_points_have_a_limit_of_their_own_that_is_said():
     run = upset(at=[200], loss=2.5, step_time=1.0, steps=400)
     reason = assert_abstains(correlated_instability, run, Inconclusive)
     assert "(a finding up to 0.001 for odd points)" in reason
+
+
+def test_a_constant_rate_is_nowhere_its_highest():
+    run = upset(at=range(300, 303), step_time=1.0, steps=400, scalars={"lr": 3e-4})
+    (finding,) = assert_fires(correlated_instability, run)
+    assert "learning rate was" not in finding.detail
 
 
 def test_a_rate_near_its_highest_is_not_called_that():

@@ -19,8 +19,8 @@ def test_it_costs_all_that_it_blocks():
     (finding,) = assert_fires(checkpoint_heavy, run)
     assert finding.title == "Saving checkpoints takes 40.0% of wall"
     assert finding.detail == (
-        "It takes 400 ms of 1.00 s, in which nothing trains; "
-        "10 checkpoints came between the steps rated."
+        "It takes 400 ms of 1.00 s, in which nothing trains: "
+        "10 checkpoints, 40.0 ms each on average, between the steps rated."
     )
     assert finding.severity is Severity.HIGH
     assert finding.confidence is Confidence.CONFIRMED

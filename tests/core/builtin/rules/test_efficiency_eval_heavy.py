@@ -18,8 +18,8 @@ def test_it_costs_what_exceeds_the_allowance():
     (finding,) = assert_fires(eval_heavy, make_run({"forward": 6, "eval": every(10, 40)}))
     assert finding.title == "Evaluation takes 40.0% of wall"
     assert finding.detail == (
-        "It takes 400 ms of 1.00 s; 10 evaluations came between the steps rated. "
-        "The cost is what lies above the 20.0% of wall that the rule allows."
+        "It takes 400 ms of 1.00 s: 10 evaluations, 40.0 ms each on average, between the steps "
+        "rated. The cost is what lies above the 20.0% of wall that the rule allows."
     )
     assert finding.severity is Severity.HIGH
     assert finding.confidence is Confidence.CONFIRMED
@@ -49,6 +49,21 @@ def test_before_the_first_step_and_after_the_last_it_counts_too():
     run = make_run({"forward": 10}, startup=[("eval", 300)], shutdown=[("eval", 300)])
     (finding,) = assert_fires(eval_heavy, run)
     assert finding.evidence[0].value == pytest.approx(0.6)
+    assert (
+        "It takes 600 ms of 1.60 s: 2 evaluations, 300 ms each on average "
+        "(1 before the first, 1 after the last)."
+    ) in finding.detail
+
+
+def test_those_after_the_last_step_are_counted_with_those_between():
+    evaluated = every(40, 300)
+    shutdown = [("eval", 100), ("data", 50), ("eval", 100), ("log", 1), ("eval", 50)]
+    run = make_run({"forward": 1, "eval": evaluated}, shutdown=shutdown)
+    (finding,) = assert_fires(eval_heavy, run)
+    assert (
+        "900 ms of 1.00 s: 3 evaluations, 300 ms each on average "
+        "(2 between the steps rated, 1 after the last)"
+    ) in finding.detail
 
 
 def test_few_steps_make_it_suggestive():

@@ -54,6 +54,20 @@ def test_irregular_slow_steps_are_named_without_a_period():
     assert 'phase("...")' in finding.fix
 
 
+def test_how_slow_is_a_range_where_they_differ():
+    slow = {20: 20, 103: 180, 260: 180}
+    finding = fired({"other": [slow.get(i, 0) for i in range(STEPS)]}, noise=0.0)
+    assert "took 2.0 to 10.0 times the median around them" in finding.detail
+
+
+def test_two_phases_that_share_the_excess_are_both_named():
+    slow = {20, 103, 178, 260}
+    more = [60 if i in slow else 0 for i in range(STEPS)]
+    finding = fired({"other": more, "data": [1 + 0.9 * ms for ms in more]}, noise=0.0)
+    assert finding.title == "4 steps stand out as slow in other and data"
+    assert "52.6% of the excess is in other, 47.4% in data." in finding.detail
+
+
 def test_one_outlier_in_a_thousand_is_not_jitter_however_long():
     run = make_run({"forward": [23.0] * 500 + [2000.0] + [23.0] * 499}, noise=0.05)
     assert_quiet(jitter, run)

@@ -190,3 +190,15 @@ def test_an_unrated_run_is_not_called_balanced():
     outcomes = {check.rule: check.outcome for check in made.checks}
     assert outcomes["TIMING.DATALOADER_BOUND"] is Outcome.NOT_MEASURED
     assert outcomes["TIMING.JITTER"] is Outcome.NOT_MEASURED
+
+
+def test_no_rule_on_a_phase_passes_where_that_was_never_recorded():
+    found = report(make_run({"mine": 10, "typo": 5}, steps=100))
+    passed = {check.rule for check in found.checks if check.outcome is Outcome.PASSED}
+    of_phases = {
+        *(f"TIMING.{name}" for name in ("BACKWARD_HEAVY", "DATALOADER_BOUND", "GC_PAUSES")),
+        *(f"TIMING.{name}" for name in ("H2D_BOUND", "OPTIMIZER_HEAVY", "RECOMPILATION")),
+        *(f"EFFICIENCY.{name}_HEAVY" for name in ("CHECKPOINT", "EVAL")),
+    }
+    assert of_phases <= {check.rule for check in found.checks}
+    assert not of_phases & passed

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
+from pytscope.analyses.around import Around
 from pytscope.analyses.budget import (
     RECOVERABLE,
     Budget,
@@ -17,7 +18,8 @@ from pytscope.analyses.budget import (
 from pytscope.analyses.few import few
 from pytscope.analyses.units import duration
 from pytscope.builtin.analyzers.efficiency import Figures, figures, move, split
-from pytscope.builtin.analyzers.ledger import Ledger, in_order, ledger
+from pytscope.builtin.analyzers.ledger import OF_THE_REGION, Ledger, in_order, ledger, line_of
+from pytscope.builtin.analyzers.phases import around
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.run import Run, Timeline
 from pytscope.stats import ranges
@@ -69,6 +71,7 @@ def budget(run: Run, parts: tuple[BudgetPart, ...]) -> Budget:
         has_wall=run.has_wall,
         impossible=tuple(_joined(odd)),
         exchange_measured=_exchange(run, parts),
+        around=_around(shown),
         parts=tuple(
             {"take_from": p.take_from, "give_to": p.give_to, "ns": p.ns, "why": p.why}
             for p in parts
@@ -97,6 +100,16 @@ def _rank(
         odd += split(lines, useful_s, rank, has_timeline=known.has_timeline)
     odd += move(lines, late, rank, shown=shown)
     return _Counted(rank, wall, lines, _mfu(useful_s, wall, known))
+
+
+def _around(timeline: Timeline) -> dict[str, Around]:
+    """What lies outside of a rank's steps, by line; several phases may be on one."""
+    found: dict[str, Around] = {}
+    for phase, one in around(timeline).items():
+        if phase not in OF_THE_REGION:
+            known = found.get(line_of(phase), Around())
+            found[line_of(phase)] = known.joined(one)
+    return found
 
 
 def _exchange(run: Run, parts: Iterable[BudgetPart]) -> bool | None:

@@ -57,7 +57,7 @@ def coverage(run: Run) -> Coverage:
         overhead_once_ns=shown.overhead_once_ns if overhead is not None else None,
         overhead_share=overhead / shown.wall_ns if overhead is not None and shown.wall_ns else None,
         exceptions=tuple(seen for t in run.timelines for seen in exceptions(t)),
-        warnings=warnings(run.timelines),
+        warnings=warnings(run),
         notes=run.notes,
         clock_faults=clock_faults(run),
         has_wall=run.has_wall,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from pytscope.analyses.coverage import Seen, Stop
-from pytscope.runs.run import Attempt, Timeline
+from pytscope.runs.run import Attempt, Run, Timeline
 
 _RAISED = ("exception", "exit")
 """Events of an exception: one passed through, or the process left by one."""
@@ -69,15 +69,16 @@ def stop(timeline: Timeline) -> Stop:
     return Stop(last, state.step, state.blocks, state.blocks[-1] if state.blocks else phase, ns)
 
 
-def warnings(timelines: Iterable[Timeline]) -> tuple[str, ...]:
-    """What the recorders warned of, each text once with its ranks."""
+def warnings(run: Run) -> tuple[str, ...]:
+    """What the recorders warned of, of evaluations as well, each text once with its ranks."""
+    told = [(timeline.rank, one.events) for timeline in run.timelines for one in timeline.attempts]
+    told += [(one.rank, one.events) for one in run.evaluations]
     ranks: dict[str, list[int]] = {}
-    for timeline in timelines:
-        for attempt in timeline.attempts:
-            for event in attempt.events:
-                if event.get("kind") in _WARNED:
-                    seen = ranks.setdefault(_said(event), [])
-                    seen += [timeline.rank] if timeline.rank not in seen else []
+    for rank, events in told:
+        for event in events:
+            if event.get("kind") in _WARNED:
+                seen = ranks.setdefault(_said(event), [])
+                seen += [rank] if rank not in seen else []
     several = len({r for seen in ranks.values() for r in seen}) > 1
     return tuple(
         f"{text} (rank {', '.join(map(str, seen))})" if several else text

@@ -18,7 +18,12 @@ def evaluations(run: Run) -> Evaluations:
     ranks = {one.rank for one in run.evaluations}
     rank = run.shown.rank if run.shown.rank in ranks else min(ranks)
     own = tuple(_evaluated(one) for one in run.evaluations if one.rank == rank)
-    return Evaluations(rank=rank, wall_ns=sum(one.wall_ns for one in own), evaluations=own)
+    return Evaluations(
+        rank=rank,
+        wall_ns=sum(one.wall_ns for one in own),
+        evaluations=own,
+        alone=any(n.kind == "evaluations_alone" and n.rank is None for n in run.notes),
+    )
 
 
 def _evaluated(one: Evaluation) -> Evaluated:
@@ -31,4 +36,5 @@ def _evaluated(one: Evaluation) -> Evaluated:
         values=dict(one.values),
         ended_by=": ".join(part for part in parts if part) or None,
         finished=one.finished,
+        live=one.live,
     )

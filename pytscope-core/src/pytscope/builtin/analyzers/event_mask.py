@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
 import numpy as np
 
+from pytscope.analyses.around import Around
 from pytscope.analyses.column import Column
 from pytscope.analyses.event_mask import Event, EventMask
+from pytscope.builtin.analyzers.ledger import OF_THE_REGION
+from pytscope.builtin.analyzers.phases import around
 from pytscope.model.records import Flag
 from pytscope.plugins.declare import analyzer
 from pytscope.runs.last_pass import counting
@@ -38,7 +42,9 @@ def event_mask(run: Run) -> EventMask:
     kept: Ints = np.flatnonzero(~timeline.has(Flag.REDONE))
     kept = kept[np.argsort(timeline.step[kept], kind="stable")]
     steps = timeline.step[kept]
-    found = [event for event in _events(run, timeline, kept, steps) if event.count]
+    found = [
+        event for event in _events(run, timeline, kept, steps) if event.count or event.around.number
+    ]
     return EventMask(
         rank=timeline.rank,
         steps=len(steps),
@@ -57,9 +63,13 @@ def _events(run: Run, timeline: Timeline, kept: Ints, steps: Ints) -> Iterator[E
     yield _event("restart", restarts, ALL_AXES, steps, how="the loss begins anew")
     epochs, how = _epochs(run)
     yield _event("epoch", epochs, ALL_AXES, steps, before=1, how=how)
+    beside = around(timeline)
     for kind in ("eval", "checkpoint", "compile"):
         there = steps[timeline.phase_ns(kind)[kept] > 0]
-        yield _event(kind, there, MACHINE, steps, after=1, how="recorded")
+        event = _event(kind, there, MACHINE, steps, after=1, how="recorded")
+        if kind not in OF_THE_REGION and len(steps):
+            event = attrs.evolve(event, around=beside.get(kind, Around()))
+        yield event
     yield _event("lr", _raises(run), LEARNING, steps, after=AFTER_RAISE, how="the logged rate")
     skipped = steps[timeline.has(Flag.SKIPPED | Flag.FAILED)[kept]]
     yield _event("skipped", skipped, LEARNING, steps, how="recorded")
@@ -154,5 +164,5 @@ def _unknown(run: Run, timeline: Timeline) -> Iterator[str]:
         yield "epochs (log `epoch`)"
     if logged(run, LR) is None:
         yield "learning rates (log `lr`)"
-    if not {"eval", "checkpoint"} & set(timeline.phases):
+    if not {"eval", "checkpoint"} & {*timeline.phases, *around(timeline)}:
         yield 'evaluations and checkpoints (`phase("eval")`, `phase("checkpoint")`)'

@@ -32,6 +32,8 @@ from pytscope.signals.names import LR
 from pytscope.signals.spikes import Spike
 from pytscope.stats import holm
 
+CONSTANT = 0.995
+"""Lowest learning rate, in highest ones, from which a run has but one."""
 REACH = 5
 """Logged points from the first onset of a joint one to its last, at most."""
 MANY = 2
@@ -193,10 +195,11 @@ def _with_rates(one: AxisSet, rates: tuple[Ints, Floats] | None) -> AxisSet:
     finite = np.isfinite(values)
     steps, values = steps[finite], values[finite]
     highest = float(values.max(initial=0.0))
+    constant = not len(values) or float(values.min()) >= CONSTANT * highest
 
     def rated(moment: Moment) -> Moment:
         place = int(np.searchsorted(steps, moment.first, side="right")) - 1
-        if place < 0 or highest <= 0:
+        if place < 0 or constant:
             return moment
         lr = float(values[place])
         return attrs.evolve(moment, lr=lr, lr_share=lr / highest)

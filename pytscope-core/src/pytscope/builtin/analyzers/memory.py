@@ -19,7 +19,8 @@ from pytscope.runs.run import Bools, Ints, Run, Timeline
 FEWEST_LEFT_OUT = 20
 PART_LEFT_OUT = 0.10
 """Steps at an attempt's start, and their part of it, in which memory may fill up."""
-NEEDS = "memory after each step (collect_memory=True, which needs pytscope-torch)"
+NEEDS = "memory after each step: collect_memory=True"
+NEEDS_TORCH = f"{NEEDS}, which needs pytscope-torch"
 UNFIT = "peak"
 """It stays at its highest value until something resets it, and so seems to grow."""
 MOST_BESIDE = 0.5
@@ -35,9 +36,15 @@ def memory(run: Run) -> Memory:
     """
     ranks = tuple(_rank(t) for t in run.timelines if any(_sampled(t)))
     if not ranks:
-        raise NotMeasured(NEEDS)
+        raise NotMeasured(NEEDS if _has_torch(run) else NEEDS_TORCH)
     shown = next((r for r in ranks if r.rank == run.shown.rank), ranks[0])
     return Memory(shown=shown, ranks=ranks)
+
+
+def _has_torch(run: Run) -> bool:
+    """Whether pytscope-torch was there when the run was recorded."""
+    packages = run.environment.get("packages")
+    return isinstance(packages, Mapping) and "pytscope-torch" in packages
 
 
 def _sampled(timeline: Timeline) -> Iterator[str]:

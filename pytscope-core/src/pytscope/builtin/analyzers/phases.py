@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import attrs
 import numpy as np
 
+from pytscope.analyses.around import Around
 from pytscope.model.records import Segment
 from pytscope.runs.run import Bools, Ints, Timeline, exact_sum
 
@@ -77,6 +79,23 @@ def with_eval_fetches(segments: Sequence[Segment]) -> list[Segment]:
     """Segments in which the fetches of an evaluation are called `eval`."""
     inside = set(_fetches(segments))
     return [("eval", ns) if i in inside else (name, ns) for i, (name, ns) in enumerate(segments)]
+
+
+def around(timeline: Timeline) -> Mapping[str, Around]:
+    """What of each phase lies before the first steps of a rank's attempts, and after the last."""
+    found: dict[str, Around] = {}
+    for attempt in timeline.attempts:
+        for side, segments in (("before", attempt.startup), ("after", attempt.shutdown)):
+            sums: dict[str, int] = {}
+            for name, ns in with_eval_fetches(segments):
+                sums[name] = sums.get(name, 0) + ns
+            for name, ns in sums.items():
+                if ns > 0:
+                    known = found.get(name, Around())
+                    more = {side: getattr(known, side) + 1}
+                    more[f"{side}_ns"] = getattr(known, f"{side}_ns") + ns
+                    found[name] = attrs.evolve(known, **more)
+    return found
 
 
 def _fetches(segments: Sequence[Segment]) -> Iterator[int]:

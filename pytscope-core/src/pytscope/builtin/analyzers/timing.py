@@ -21,6 +21,8 @@ UNRATED = (
     "or widen --steps (warm-up steps and steps done again do not count)"
 )
 
+STEPLESS = "a completed step: nothing that was recorded here is one"
+
 
 @analyzer("timing")
 def timing(run: Run) -> Timing:
@@ -40,7 +42,7 @@ def rank_timing(run: Run, timeline: Timeline) -> Timing:
     """
     rated = timeline.rated
     if not rated.any():
-        raise NotMeasured(UNRATED)
+        raise NotMeasured(_unrated(run))
     rows = rows_of(rated)
     wall = timeline.wall_ns[rows]
     each = {name: column for name, column in every_phase(timeline, rows) if column.any()}
@@ -76,6 +78,13 @@ def rank_timing(run: Run, timeline: Timeline) -> Timing:
         training=Column(training),
         micro_batches=Column(timeline.micro_batches[rows]),
     )
+
+
+def _unrated(run: Run) -> str:
+    """What is missing where no step is rated."""
+    if any(len(timeline) for timeline in run.timelines) or run.window is not None:
+        return UNRATED
+    return STEPLESS
 
 
 def _quantiles(values: Ints) -> tuple[int, int]:

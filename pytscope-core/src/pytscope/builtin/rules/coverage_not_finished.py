@@ -37,7 +37,8 @@ def not_finished(
         a recorder still holds the file. High when an exception ended it, or when
         it had been in one place for at least hang_s; medium otherwise and when
         the exception is a keyboard interrupt or an exit; low when the process left
-        by itself and only finish() is missing. It accounts for COVERAGE.RANK_SHORT
+        by itself and only finish() is missing. It is the first finding of its severity.
+        It accounts for COVERAGE.RANK_SHORT
         where every rank that has too few steps is one that stopped, and for
         COVERAGE.RANKS_MISSING where every rank without a step is. Read from records, no
         noise: the false-positive rate is zero. No seconds can be told, so cost_s

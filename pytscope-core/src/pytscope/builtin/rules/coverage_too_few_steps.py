@@ -36,7 +36,10 @@ def too_few_steps(
 
     Fix:
         Record more steps, or count fewer of them as warm-up (`--warmup N`), or
-        widen the window (`--steps A:B`).
+        widen the window (`--steps A:B`). Where nothing ended a step, wrap each
+        iteration in `with prof.step():`. A folder into which only a test or a
+        validation was recorded has no training to judge: its evaluations and their
+        values are in the report all the same.
 
     Limits:
         The number is for timing; what looks at trends needs more and says so.
@@ -47,24 +50,55 @@ def too_few_steps(
     rated = coverage.rated_steps
     if rated >= min_steps:
         return
-    left_out = coverage.warmup_steps + coverage.redone_steps
-    window = " in the window asked for" if coverage.window is not None else ""
     yield Finding(
         severity=Severity.LOW if rated else Severity.MEDIUM,
-        title=f"Only {count(rated, 'rated step')}" if rated else "No step counts in rates",
-        detail=(
-            f"{count(coverage.steps, 'completed step')}{window}, of which {left_out:,} are "
-            f"warm-up or were done again; {min_steps} rated steps are needed for a firm verdict."
-        ),
+        title=_title(coverage),
+        detail=_detail(coverage, min_steps),
         evidence=[
             Evidence("rated steps", rated, "steps", rank=coverage.shown_rank),
             Evidence("warm-up steps", coverage.warmup_steps, "steps", rank=coverage.shown_rank),
         ],
-        fix=(
-            "Pass a smaller --warmup, or record more steps."
-            if coverage.warmup_steps
-            else "Record more steps, or widen --steps."
-        ),
+        fix=_fix(coverage),
         verify="analyze again: coverage counts the rated steps",
         ranks=(coverage.shown_rank,),
     )
+
+
+def _title(coverage: Coverage) -> str:
+    if coverage.untrained:
+        return "No training was recorded here"
+    if coverage.unended:
+        return "Nothing ended a step"
+    rated = coverage.rated_steps
+    return f"Only {count(rated, 'rated step')}" if rated else "No step counts in rates"
+
+
+def _detail(coverage: Coverage, min_steps: int) -> str:
+    if coverage.untrained:
+        return (
+            "All there is are evaluations outside of a training, which make no step: there is "
+            "nothing of a training to judge."
+        )
+    if coverage.unended:
+        return "There are marks, but no step was ended, so none of what they mark is in a step."
+    left_out = coverage.warmup_steps + coverage.redone_steps
+    window = " in the window asked for" if coverage.window is not None else ""
+    return (
+        f"{count(coverage.steps, 'completed step')}{window}, of which {left_out:,} are "
+        f"warm-up or were done again; {min_steps} rated steps are needed for a firm verdict."
+    )
+
+
+def _fix(coverage: Coverage) -> str:
+    if coverage.untrained:
+        return (
+            "Analyze the folder of the training; an evaluation that is recorded into it stands "
+            "beside it there."
+        )
+    if coverage.warmup_steps:
+        return "Pass a smaller --warmup, or record more steps."
+    if coverage.window is not None:
+        return "Widen --steps, or record more steps."
+    if coverage.steps:
+        return "Record more steps."
+    return "Wrap each iteration in `with prof.step():`, or loop over prof.steps(loader)."

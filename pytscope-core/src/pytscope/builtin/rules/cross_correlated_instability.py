@@ -20,8 +20,6 @@ from pytscope.plugins.thresholds import Bounds
 from pytscope.signals.spikes import Spike
 
 NEEDS = "`loss` and `grad_norm` of each step: log(loss=..., grad_norm=...)"
-UNCLEAR = 0.1
-"""Chance below which a joint onset that is none is not passed over either."""
 HIGH_RATIO = 2.0
 """Multiple of the usual loss from which a spike of loss and gradient norm is high."""
 HIGHEST_RATE = 0.995
@@ -123,12 +121,12 @@ def _undecided(instability: Instability, most: float) -> None:
     axes, points = len(instability.axes), instability.points
     if axes < 2:  # noqa: PLR2004  # together takes two
         raise NotMeasured(NEEDS)
-    if points < 1 or points ** -(axes - 1.0) > most:
+    if instability.too_few(most):
         needed = round(most ** (-1 / (axes - 1)))
         msg = f"one coincidence of {axes} axes says something from {needed} judged points on"
         msg += f", there are {points}"
         raise Inconclusive(msg)
-    near = [one for one in instability.sets if one.corrected <= UNCLEAR]
+    near = instability.unclear(most)
     if near:
         one = min(near, key=lambda each: each.corrected)
         where = listed((m.steps for m in one.moments), 3)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pytscope.analyses import Budget, Timing
 from pytscope.analyses.coverage import FEW_STEPS
-from pytscope.analyses.units import count, duration, percent
+from pytscope.analyses.units import duration, percent
+from pytscope.builtin.rules.how_often import how_often
 from pytscope.model.errors import NotApplicable, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
@@ -76,14 +77,15 @@ def checkpoint_heavy(
     each = timing.phase(_NAME) if timing is not None else None
     saved = each.steps if each is not None else 0
     enough = budget.steps >= FEW_STEPS and saved >= _OFTEN
+    told = how_often(_NAME, "checkpoint", saved, spent, budget)
     rank = budget.shown_rank
     yield Finding(
         severity=Severity.of_share(share),
         confidence=Confidence.CONFIRMED if enough else Confidence.SUGGESTIVE,
         title=f"Saving checkpoints takes {percent(share)} of {budget.measured}",
         detail=(
-            f"It takes {duration(spent)} of {duration(budget.wall_ns)}, in which nothing trains; "
-            f"{count(saved, 'checkpoint')} came between the steps rated."
+            f"It takes {duration(spent)} of {duration(budget.wall_ns)}, in which nothing trains: "
+            f"{told}."
         ),
         cost_s=spent / 1e9,
         evidence=[

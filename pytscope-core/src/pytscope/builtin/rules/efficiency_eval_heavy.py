@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pytscope.analyses import Budget, Timing
 from pytscope.analyses.coverage import FEW_STEPS
-from pytscope.analyses.units import count, duration, percent
+from pytscope.analyses.units import duration, percent
+from pytscope.builtin.rules.how_often import how_often
 from pytscope.model.errors import NotApplicable, NotMeasured
 from pytscope.model.findings import Confidence, Evidence, Finding, Severity
 from pytscope.plugins.declare import rule
@@ -80,14 +81,14 @@ def eval_heavy(
     each = timing.phase(_NAME) if timing is not None else None
     evaluations = each.steps if each is not None else 0
     enough = budget.steps >= FEW_STEPS and evaluations >= _OFTEN
+    told = how_often(_NAME, "evaluation", evaluations, spent, budget)
     rank = budget.shown_rank
     yield Finding(
         severity=Severity.of_share(share - allowance),
         confidence=Confidence.CONFIRMED if enough else Confidence.SUGGESTIVE,
         title=f"Evaluation takes {percent(share)} of {budget.measured}",
         detail=(
-            f"It takes {duration(spent)} of {duration(budget.wall_ns)}; "
-            f"{count(evaluations, 'evaluation')} came between the steps rated. The cost is what "
+            f"It takes {duration(spent)} of {duration(budget.wall_ns)}: {told}. The cost is what "
             f"lies above the {percent(allowance)} of {budget.measured} that the rule allows."
         ),
         cost_s=excess / 1e9,

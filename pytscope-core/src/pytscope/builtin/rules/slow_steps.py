@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 import numpy as np
 
@@ -29,6 +31,9 @@ class SlowSteps:
         carried: The carrier's part of the excess, 0 to 1.
         beside: `eval`, `checkpoint`, `log` or `compile`, when the slow steps
             are the ones that hold it too; else empty.
+        second: Phase that holds the most of the rest, where the carrier leaves a fifth
+            of the excess and more; else empty.
+        second_carried: Its part of the excess, 0 to 1.
     """
 
     outliers: Outliers
@@ -36,6 +41,8 @@ class SlowSteps:
     carrier: str
     carried: float
     beside: str
+    second: str = ""
+    second_carried: float = 0.0
 
     @property
     def mask(self) -> Bools:
@@ -66,11 +73,27 @@ def slow_steps(timing: Timing, min_ratio: float = MIN_RATIO) -> SlowSteps:
     excess = np.rint(training[mask] - outliers.level[mask]).astype(np.int64)
     if not mask.any():
         return SlowSteps(outliers, excess, "", 0.0, "")
-    return SlowSteps(outliers, excess, *_carrier(timing, mask), beside(timing, mask))
+    parts = {name: ns for name, ns in timing.excess_ns(mask).items() if ns > 0}
+    carrier, carried = _carrier(parts)
+    second, second_carried = _second(parts, carrier)
+    if carried >= _MOST_OF:
+        second, second_carried = "", 0.0
+    return SlowSteps(
+        outliers, excess, carrier, carried, beside(timing, mask), second, second_carried
+    )
 
 
-def _carrier(timing: Timing, mask: Bools) -> tuple[str, float]:
-    excess = {name: ns for name, ns in timing.excess_ns(mask).items() if ns > 0}
+def _second(excess: Mapping[str, int], carrier: str) -> tuple[str, float]:
+    """The phase with the most of what the carrier leaves, and its part of the excess."""
+    own = COMPUTE if carrier == "compute" else {carrier}
+    rest = {name: ns for name, ns in excess.items() if name not in own}
+    if not rest:
+        return "", 0.0
+    name, ns = next(iter(rest.items()))
+    return name, ns / sum(excess.values())
+
+
+def _carrier(excess: Mapping[str, int]) -> tuple[str, float]:
     total = sum(excess.values())
     if not total:
         return "", 0.0

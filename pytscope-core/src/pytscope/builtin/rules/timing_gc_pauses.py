@@ -10,7 +10,7 @@ import numpy as np
 
 from pytscope.analyses import Budget, Interruptions, Timing
 from pytscope.analyses.coverage import FEW_STEPS
-from pytscope.analyses.interruptions import UNWATCHED
+from pytscope.analyses.interruptions import UNWATCHED_GC
 from pytscope.analyses.units import count, duration, percent
 from pytscope.builtin.rules.severities import severity_of, whole_ns
 from pytscope.builtin.rules.slow_steps import slow_steps
@@ -117,7 +117,7 @@ def gc_pauses(
     """
     pauses = _pauses(timing, interruptions)
     if not (pauses.held.any() or interruptions.gc or interruptions.watches("gc")):
-        raise NotMeasured(UNWATCHED)
+        raise NotMeasured(UNWATCHED_GC)
     if timing.steps < FEW_STEPS:
         msg = f"{FEW_STEPS} rated steps are needed, there are {timing.steps}"
         raise Inconclusive(msg)

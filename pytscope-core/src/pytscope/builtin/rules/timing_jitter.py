@@ -22,6 +22,8 @@ from pytscope.stats import period, ranges
 
 MOST_NAMED = 100
 """Slowest steps that a finding names."""
+MOST_OF_IT = 0.6
+"""Part of the excess from which a title names one phase alone."""
 TOO_NOISY = 3.0
 """Multiple of the median that a step has to be able to stand out at."""
 NONE_VISIBLE = 1_000
@@ -157,7 +159,8 @@ def _explained(slow: SlowSteps, budget: Budget | None) -> Iterator[str]:
 
 
 def _title(slow: SlowSteps, every: int | None) -> str:
-    where = f" in {slow.carrier}" if slow.carrier else ""
+    names = [slow.carrier, slow.second] if slow.carried < MOST_OF_IT else [slow.carrier]
+    where = f" in {' and '.join(filter(None, names))}" if slow.carrier else ""
     if every is not None:
         return f"One in every {every} steps is slow{where}"
     return f"{count(int(slow.mask.sum()), 'step')} stand out as slow{where}"
@@ -176,7 +179,8 @@ def _detail(timing: Timing, slow: SlowSteps, every: int | None, share: float) ->
     if every is not None:
         sentences.append(f"They keep a period of {every} steps.")
     if slow.carrier:
-        sentences.append(f"{percent(slow.carried)} of the excess is in {slow.carrier}.")
+        second = f", {percent(slow.second_carried)} in {slow.second}" if slow.second else ""
+        sentences.append(f"{percent(slow.carried)} of the excess is in {slow.carrier}{second}.")
     if slow.beside:
         sentences.append(f"They are the steps that hold {slow.beside} as well.")
     return " ".join(sentences)
@@ -184,7 +188,8 @@ def _detail(timing: Timing, slow: SlowSteps, every: int | None, share: float) ->
 
 def _times(timing: Timing, slow: SlowSteps) -> str:
     ratios = timing.training.values[slow.mask] / slow.outliers.level[slow.mask]
-    return f"{float(np.median(ratios)):.1f} times"
+    least, most = (f"{float(ratio):.1f}" for ratio in (ratios.min(), ratios.max()))
+    return f"{least} times" if least == most else f"{least} to {most} times"
 
 
 def _slowest(timing: Timing, slow: SlowSteps) -> list[int]:

@@ -14,7 +14,7 @@ import attrs
 from pytscope.model.errors import RunUnreadable
 from pytscope.model.wording import listed
 from pytscope.runs.collecting import collection_paused
-from pytscope.runs.evaluations import beside, training
+from pytscope.runs.evaluations import beside, left_out, training
 from pytscope.runs.headers import RunLine
 from pytscope.runs.launches import Launch, Start, chosen, launches
 from pytscope.runs.layouts import Layouts
@@ -79,6 +79,8 @@ def _opened(path: Path, found: _Found, attempt: int | None) -> Run:
     if not ranks:
         raise RunUnreadable(_nothing(path, notes))
     trained = training({rank: file.attempts for rank, file in ranks.items()})
+    for rank, file in ranks.items():
+        notes += left_out(rank, file.attempts, trained[rank])
     if all(ranks[r].attempts[i].evaluates for r, places in trained.items() for i in places):
         notes.append(ReadNote("evaluations_alone", ALONE))
     started = launches(
@@ -188,7 +190,7 @@ def _wanted(
     wanted = []
     for rank, file in ranks.items():
         if rank not in started[chain[-1]].starts:
-            notes.append(_missed(rank, chain[-1], trained[rank]))
+            notes += _missed(rank, chain[-1], file, trained[rank])
             continue
         kept = {
             started[launch].starts[rank].ordinal: launch
@@ -196,17 +198,18 @@ def _wanted(
             if rank in started[launch].starts
         }
         members = tuple(Member(number, file.attempts[place]) for place, number in kept.items())
-        others = beside(rank, file.attempts, trained[rank], kept)
+        others = beside(rank, file.attempts, trained[rank], kept, live=file.live)
         wanted.append(Wanted(rank, file, members, tuple(others)))
     return wanted
 
 
-def _missed(rank: int, number: int, trained: Sequence[int]) -> ReadNote:
-    if not trained:
+def _missed(rank: int, number: int, file: RankFile, trained: Sequence[int]) -> Iterator[ReadNote]:
+    if trained:
+        text = f"rank {rank} recorded other attempts, but not attempt {number}"
+        yield ReadNote("missed_launch", text, rank)
+    elif any(one.evaluates for one in file.attempts):
         text = f"rank {rank} recorded evaluations outside of training alone; they are left out"
-        return ReadNote("evaluations_alone", text)
-    text = f"rank {rank} recorded other attempts, but not attempt {number}"
-    return ReadNote("missed_launch", text, rank)
+        yield ReadNote("evaluations_alone", text, rank)
 
 
 def _run(
@@ -217,7 +220,8 @@ def _run(
     chain: range,
     notes: tuple[ReadNote, ...],
 ) -> Run:
-    last = [ranks[t.rank].attempts[started[chain[-1]].starts[t.rank].ordinal] for t in timelines]
+    places = {t.rank: started[chain[-1]].starts[t.rank].ordinal for t in timelines}
+    last = [ranks[rank].attempts[place] for rank, place in places.items()]
     lines = [recorded.run for recorded in last if recorded.run is not None]
     first = lines[0] if lines else None
     worlds = [line.world for line in lines if line.world is not None]
@@ -233,7 +237,7 @@ def _run(
         flops_per_step=_figure("flops_per_step", first.flops_per_step if first else None, last),
         peak_flops=_figure("peak_flops", first.peak_flops if first else None, last),
         other_attempts=tuple(i for i in range(len(started)) if i not in chain),
-        live=any(ranks[t.rank].live for t in timelines),
+        live=any(ranks[r].live and p + 1 == len(ranks[r].attempts) for r, p in places.items()),
         notes=notes,
     )
 
