@@ -29,7 +29,7 @@ MOST_OF = 0.25
 """Part of the steps from which on they are no single ones."""
 ONE_RANKS = 0.5
 """Part of the excess that is one rank's, for it to be the one that holds others up."""
-CHANCE = 0.01
+CHANCE = 0.001
 """Probability up to which so much on one rank is not taken for luck."""
 MOST_SPIKES = 8
 _REGULAR = 3

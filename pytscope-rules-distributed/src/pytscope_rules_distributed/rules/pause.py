@@ -74,7 +74,7 @@ def pause(
         steps compared count, those with an evaluation too; where more than a quarter of them
         stand out, twice the median counts. One rank is named when half of the excess is its
         own and either no other rank has any or pauses that strike at random would give some
-        rank so much in at most 1 % of runs (Chernoff's bound); else the one step that makes
+        rank so much in at most 0.1 % of runs (Chernoff's bound); else the one step that makes
         up half. Its phase is named when that explains half. Finding when having those ranks like
         their peers in those steps saves at least min_share of the steps' time, which is
         cost_s. Confirmed when it lies in a phase of its own (`eval`, `checkpoint`, `log`),
