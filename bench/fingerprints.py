@@ -45,7 +45,7 @@ median.
 
 {table}
 Of each tensor 64 elements are hashed, of a batch up to eight tensors, and each sample's number:
-so it costs some hundreds of microseconds a step, by the number of tensors and of samples, and
+so it costs one to two hundred microseconds a step, by the number of tensors and of samples, and
 about as much for a megabyte as for a few kilobytes. All of it is work of the training thread, and
 a part of what the report says recording took.
 """
